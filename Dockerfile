@@ -1,10 +1,10 @@
-# The platform with all that it needs in one container, for machines without Linux (README.md). It makes sandboxes inside, so it must
-# run with --privileged. BASE may be any image of Debian 12, for instance one that was made by debootstrap (npm run image -- --base debootstrap).
+# The platform with all that it needs in one container, for machines without Linux (README.md). It makes sandboxes inside, for which it
+# needs the privileges of scripts/image-privileges.mjs. BASE may be any image of Debian 12, for instance one that was made by debootstrap (npm run image -- --base debootstrap).
 ARG BASE=debian:bookworm-slim
 FROM ${BASE}
 RUN apt-get update \
   && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates git nodejs npm \
-    runc tini containernetworking-plugins nftables iproute2 e2fsprogs procps python3 python3-pip python3-venv \
+    runc tini containernetworking-plugins nftables iproute2 e2fsprogs procps python3 python3-pip python3-venv locales \
   && rm -rf /var/lib/apt/lists/*
 # Node trusts whom the base trusts, which may be more than Debian does.
 ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt

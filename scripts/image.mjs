@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { debootstrapBase } from './image-base.mjs';
+import { PRIVILEGES } from './image-privileges.mjs';
 
 const HELP = `Usage: npm run image -- [options]
 
@@ -80,13 +81,13 @@ async function ready(name, url) {
   for (let told = began; Date.now() - began < START_MS; await sleep(500)) {
     if ((await statusOf(`${url}/readyz`)) === 200) return;
     if (!(await running(name)))
-      throw new Failed(`The container ended before the platform was ready. Its words: docker logs ${name}`);
+      throw new Failed(`The container ended before the platform was ready. See its log: docker logs ${name}`);
     if (Date.now() - told >= 10_000) {
       told = Date.now();
       process.stderr.write(`… Waiting for the platform, ${Math.round((told - began) / 1000)} s\n`);
     }
   }
-  throw new Failed(`The platform did not answer at ${url} within ten minutes. Its words: docker logs ${name}`);
+  throw new Failed(`The platform did not answer at ${url} within ten minutes. See its log: docker logs ${name}`);
 }
 
 /** Makes the base unless it is there. */
@@ -123,7 +124,7 @@ async function main(argv) {
   await remove(name);
   const published = ['--publish', `127.0.0.1:${port}:${port}`];
   const volume = ['--volume', `${name}:/opt/agentplatform/.agentplatform`];
-  await docker(['run', '--detach', '--privileged', '--name', name, ...published, ...volume, name, '--port', port], {
+  await docker(['run', '--detach', ...PRIVILEGES, '--name', name, ...published, ...volume, name, '--port', port], {
     quiet: true,
   });
   const url = `http://127.0.0.1:${port}`;

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { PRIVILEGES } from './image-privileges.mjs';
 
 let dir: string;
 let server: Server;
@@ -53,7 +54,7 @@ it('builds the image, starts one container on the loopback address and waits unt
   expect(build).toMatch(/^build --tag mine --build-arg BASE=debian:12 \//);
   expect(seen).toContain('name=^/?mine$');
   expect(start).toBe(
-    `run --detach --privileged --name mine --publish 127.0.0.1:${port}:${port} --volume mine:/opt/agentplatform/.agentplatform mine --port ${port}`,
+    `run --detach ${PRIVILEGES.join(' ')} --name mine --publish 127.0.0.1:${port}:${port} --volume mine:/opt/agentplatform/.agentplatform mine --port ${port}`,
   );
   expect(out).toContain(`serves on http://127.0.0.1:${port}, in the container mine`);
 });

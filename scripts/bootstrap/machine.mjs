@@ -167,7 +167,7 @@ async function aptInstall(parts, machine) {
   const still = parts.filter(({ file }) => !machine.has(file));
   if (still.length > 0) {
     const names = still.map(({ part, file }) => `${part} (looked for ${file})`).join(', ');
-    throw new Stop(`apt-get installed the packages, and yet something is missing: ${names}.`, 3);
+    throw new Stop(`apt-get installed the packages, but something is still missing: ${names}.`, 3);
   }
 }
 
@@ -203,10 +203,10 @@ function notRoot(task, missing) {
   const command = task === 'start' ? 'npm start' : `npm run ${task}`;
   const also = missing.length > 0 ? ' and installs what this machine lacks for it' : '';
   return (
-    'Each session of an agent runs in a container of its own, and making one takes root, which this user is not. The choices: ' +
-    `"sudo ${command}" starts the platform as root${also}; "${command} -- --sandbox process" runs agents as plain ` +
-    'processes of this user, with NO isolation from your files, your network and each other – only for debugging an agent ' +
-    'that you wrote. Nothing was started.'
+    'You are not root. The platform needs root to make a sandbox for each session. Nothing was started. You have two choices:\n' +
+    `  "sudo ${command}" starts the platform as root${also}.\n` +
+    `  "${command} -- --sandbox process" runs agents as plain processes of this user, with NO isolation from your files, your ` +
+    'network and each other. Use it only to debug an agent that you wrote.'
   );
 }
 
@@ -214,8 +214,8 @@ function notDebian(missing) {
   const list = missing.map(({ part, why }) => `  ${part} – ${why}\n`).join('');
   return (
     `This machine lacks what isolated sessions need:\n${list}` +
-    'They are installed by themselves only on Debian, Ubuntu and their kin. Install them with the package manager of this ' +
-    'system (Fedora: dnf install runc containernetworking-plugins tini-static nftables e2fsprogs) and run the same command again, ' +
-    'or add "-- --sandbox process" to run agents without isolation, only for debugging an agent that you wrote.'
+    'The platform installs these only on Debian, Ubuntu and systems like them. Install them with the package manager of this ' +
+    'system (Fedora: dnf install runc containernetworking-plugins tini-static nftables e2fsprogs). Then run the same command again. ' +
+    'Or add "-- --sandbox process" to run agents without isolation. Use that only to debug an agent that you wrote.'
   );
 }

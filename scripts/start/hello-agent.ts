@@ -25,7 +25,7 @@ export async function showHelloAgent({ root, platform, signal }: Setting): Promi
   for (const [session, count, comment] of [
     [one, 1, 'a new session, a new sandbox'],
     [one, 2, 'the same session: the same sandbox, its memory intact'],
-    [other, 1, 'another session: a sandbox of its own, which has not met the first'],
+    [other, 1, 'another session: another sandbox, where the count starts again'],
   ] as const) {
     const payload = JSON.stringify({ prompt: 'Hello!' });
     say(`\n$ agentcore invoke '${payload}' --session ${session}    # ${comment}`);

@@ -27,7 +27,7 @@ function environmentOf(...words: string[]): NodeJS.ProcessEnv {
 
 it('says where options stand that npm has kept for itself', () => {
   expect(keptByNpm(flags, environmentOf('--port', '4101'))).toBe(
-    'npm kept --port for itself. Options of the platform stand behind "--":\n  npm start -- --port …',
+    'npm kept --port for itself. Write options of the platform after "--":\n  npm start -- --port …',
   );
   expect(keptByNpm(flags, environmentOf('--pool-max-per-version=3'))).toContain('--pool-max-per-version …');
   expect(keptByNpm(flags, environmentOf('--', '--port', '4101'))).toBeUndefined();

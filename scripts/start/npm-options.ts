@@ -9,5 +9,5 @@ export function keptByNpm(flags: readonly string[], env: NodeJS.ProcessEnv): str
   );
   if (kept.length === 0) return undefined;
   const example = kept.map((flag) => `${flag} …`).join(' ');
-  return `npm kept ${kept.join(' and ')} for itself. Options of the platform stand behind "--":\n  npm ${env.npm_lifecycle_event ?? 'start'} -- ${example}`;
+  return `npm kept ${kept.join(' and ')} for itself. Write options of the platform after "--":\n  npm ${env.npm_lifecycle_event ?? 'start'} -- ${example}`;
 }

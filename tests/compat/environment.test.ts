@@ -14,7 +14,7 @@ let platform: TestPlatform;
 let home: string;
 
 beforeAll(async () => {
-  platform = await startTestPlatform();
+  platform = await startTestPlatform({ args: ['--tls', '--tls-port', '0'] });
   home = await mkdtemp(join(tmpdir(), 'agentplatform-env-'));
 });
 afterAll(async () => {
@@ -63,6 +63,8 @@ describe('what agentcore env prints is all that an unmodified SDK needs', () => 
     // Where the file of keys is not to be seen, as outside of a container.
     const elsewhere = { AWS_PROFILE: 'gone', AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_SESSION_TOKEN: 'stale' };
     await expect(inShell(`node ${script}`, elsewhere, '--keys')).resolves.toMatchObject({ account });
+    // With the host names of AWS, too, S3 is the platform's, never that of AWS.
+    expect(await inShell(`node ${script}`, {}, '--hosts')).toEqual({ ...expected(), account });
   });
 
   it.skipIf(!python)('boto3', async () => {
@@ -71,7 +73,10 @@ describe('what agentcore env prints is all that an unmodified SDK needs', () => 
       script,
       `import boto3, json
 s3 = boto3.client("s3")
-s3.create_bucket(Bucket="from-boto3")
+try:
+    s3.create_bucket(Bucket="from-boto3")
+except s3.exceptions.BucketAlreadyOwnedByYou:
+    pass
 s3.put_object(Bucket="from-boto3", Key="a/key", Body=b"hello")
 print(json.dumps({
     "account": boto3.client("sts").get_caller_identity()["Account"],
@@ -81,5 +86,7 @@ print(json.dumps({
 `,
     );
     expect(await inShell(`python3 ${script}`, python?.env)).toEqual(expected());
+    // With the host names of AWS, too, S3 and STS are the platform's, never those of AWS.
+    expect(await inShell(`python3 ${script}`, python?.env, '--hosts')).toEqual(expected());
   });
 });

@@ -84,7 +84,7 @@ it('says what is missing', async () => {
   await writeFile(join(dir, 'no-list.json'), '{}');
   const wrong: [string[], string, number][] = [
     [['add', 'function', 'x', '--path', 'none'], 'neither a folder nor a zip', 2],
-    [['add', 'function', 'x', '--path', 'empty'], 'holds no files', 2],
+    [['add', 'function', 'x', '--path', 'empty'], 'contains no files', 2],
     [['add', 'function', 'x', '--path', 'other'], '--handler', 2],
     [['add', 'function', 'x', '--path', 'other', '--runtime', 'cobol', '--handler', 'a.b'], 'nodejs24.x', 2],
     [['add', 'function', 'x', '--path', 'py', '--env', 'x'], 'KEY=VALUE', 2],

@@ -114,7 +114,7 @@ it('adds targets that are called with signatures', async () => {
   );
   expect((await add('none', '--openapi', 'pets.yaml', '--as-role')).stderr).toContain('--sign-for');
   expect((await add('two', '--openapi', 'pets.yaml', '--as-role', '--as-caller')).stderr).toContain('one credential');
-  expect((await add('pets', '--openapi', 'pets.yaml', '--as-caller')).stderr).toContain('--as-caller with --mcp');
+  expect((await add('pets', '--openapi', 'pets.yaml', '--as-caller')).stderr).toContain('--as-caller needs --mcp');
 });
 
 it('adds a REST API of which the exported document is at hand', async () => {
@@ -136,7 +136,7 @@ it('adds a part of the platform as tools', async () => {
   expect((await cli(['add', 'target', 'more', ...flags, '--set', 'a=b'])).stderr).toContain('--enable');
   for (const credential of [['--as-caller'], ['--pass-token'], ['--api-key', 'none'], []]) {
     const refused = await cli(['add', 'target', 'more', ...flags.slice(0, -1), ...credential]);
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--connector with --as-role')]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--connector needs --as-role')]);
   }
 });
 
@@ -232,7 +232,9 @@ it('limits the requests to a gateway, shows the limits and takes them back', asy
   expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool'])).stderr).toContain(
     '--requests, --tokens or --connections',
   );
-  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool', '--requests', '5'])).stderr).toContain('no rate');
+  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool', '--requests', '5'])).stderr).toContain(
+    'not a rate',
+  );
   await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--requests', '100/minute', '--connections', '9']);
   await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--for', 'pets___getPet', '--requests', '0/second']);
   const other = await cli(['add', 'limit', 'tools', ...of, '--per', 'target', '--requests', '1/second']);
@@ -260,7 +262,7 @@ it('says what is missing', async () => {
     [['add', 'target', 'x', '--openapi', 'none.yaml'], 'cannot be read', 2],
     [['add', 'gateway', 'x', '--audience', 'a'], '--jwt', 2],
     [['add', 'gateway', 'x', '--jwt', 'https://id.example/.well-known/openid-configuration', '--open'], 'not both', 2],
-    [['add', 'target', 'x', '--openapi', 'pets.yaml', '--dynamic'], '--dynamic is of --mcp', 2],
+    [['add', 'target', 'x', '--openapi', 'pets.yaml', '--dynamic'], '--dynamic needs --mcp', 2],
     [['gateway', 'synchronize', '--gateway', 'pets'], 'no MCP server to ask', 4],
     [['gateway', 'call', 'pets___getPet', '7'], 'JSON object', 2],
     [['gateway', 'show', '--gateway', 'none'], 'agentcore gateway list', 4],
@@ -274,7 +276,7 @@ it('adds a target of HTTP and routes to it', async () => {
   await good(['add', 'gateway', 'web']);
   expect(
     (await cli(['add', 'target', 'a', ...of, '--protocol', 'a2a', '--mcp', 'https://a.example'])).stderr,
-  ).toContain('--protocol is of --http');
+  ).toContain('--protocol needs --http');
   for (const name of ['one', 'two'])
     await good(['add', 'target', name, ...of, '--http', 'http://127.0.0.1:9/', '--protocol', 'a2a']);
   expect((await cli(['add', 'route', ...of, '--to', 'one=90'])).stderr).toContain('one target, or two');

@@ -144,7 +144,7 @@ export const handler = async () => 'harmless';`;
     const client = await connectMcp(url, { fetch: signingFetch(platform) });
     expect(await client.callTool({ name: 'words___fail', arguments: {} })).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringContaining('The answer is no JSON') }],
+      content: [{ text: expect.stringContaining('The answer is not JSON') }],
     });
     await client.close();
   });

@@ -55,7 +55,7 @@ it('every command of docs/guides/model-gateway.md works, from nothing to a share
   expect(of('add target openai')).toContain('openai is READY');
   expect(of('gateway models --gateway')).toMatch(/llama3\.2 +local/);
   expect(of('try-model')).toContain('Hello there');
-  expect(of('add route')).toMatch(/The route [\w-]+ of models counts/);
+  expect(of('add route')).toMatch(/The route [\w-]+ of models is in force/);
   expect(of('gateway guard')).toMatch(/each caller +1000000 tokens a day/);
   // Users with tokens come in, and nobody else.
   expect((await fetch(`${url}/models`)).status).toBe(401);

@@ -326,7 +326,7 @@ describe('a passthrough target', () => {
     const { pathname, host } = new URL(await passthrough());
     const socket = new WebSocket(`ws://${host}${pathname}/live`);
     const [, reply] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
-    expect([reply.statusCode, await text(reply)]).toEqual([404, expect.stringContaining('pass on no WebSockets')]);
+    expect([reply.statusCode, await text(reply)]).toEqual([404, expect.stringContaining('do not pass on WebSockets')]);
     expect(seen).toEqual([]);
     // The same address without the wish to upgrade.
     expect((await fetch(`http://${host}${pathname}/live`)).status).toBe(200);

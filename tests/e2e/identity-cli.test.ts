@@ -323,7 +323,7 @@ describe('agentcore identity', () => {
     it('are taken back, and the next time the user is asked again', async () => {
       const [grant] = await listed('--user', 'ada');
       expect(await server.whoIs(tokens.get('ada') ?? '')).toBe('ada');
-      expect(await good(['revoke', grant?.id ?? ''])).toBe(`${grant?.id} is over here; its provider was told.\n`);
+      expect(await good(['revoke', grant?.id ?? ''])).toBe(`${grant?.id} is revoked here; its provider was told.\n`);
       expect(await server.whoIs(tokens.get('ada') ?? '')).toBeUndefined();
       expect(await listed('--user', 'ada')).toEqual([]);
       expect(await identity(['revoke', grant?.id ?? ''])).toMatchObject({ code: 4 });

@@ -210,7 +210,9 @@ describe('an agent with a key and a model on this machine', () => {
         }),
       ).toContain('beside');
       const own = await deployAgent(platform, clients, at(`localhost:${new URL(platform.ready.endpoint).port}`));
-      await expect(invokeText(clients, own.arn, sessionId('own'), { do: 'env' })).rejects.toThrow(/platform's own/);
+      await expect(invokeText(clients, own.arn, sessionId('own'), { do: 'env' })).rejects.toThrow(
+        /belongs to the platform/,
+      );
     } finally {
       beside.close();
     }

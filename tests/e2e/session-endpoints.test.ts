@@ -233,7 +233,7 @@ describe.each(PROVIDERS)('a session endpoint on provider $provider', ({ provider
       return [status, headers['x-amzn-errortype'], JSON.parse(text).message];
     };
     const base = url.slice(0, -`/${port}`.length);
-    const outside = [403, 'AccessDeniedException', expect.stringContaining('none of the allowedPorts')];
+    const outside = [403, 'AccessDeniedException', expect.stringContaining('not among the allowedPorts')];
     expect(await errorAt(`${base}/${port + 10}/`)).toEqual(outside);
     expect(await errorAt(`${base}/8080/ping`)).toEqual(outside);
     expect(await errorAt(`${base}/${port + 1}/`)).toEqual([

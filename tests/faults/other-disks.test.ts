@@ -94,7 +94,7 @@ describe.skipIf(userInfo().uid !== 0)('a disk beside that of the data directory'
   it('is told, and stops nothing, while it is that of a shared place', async () => {
     await writeFile(join(disk('shared'), 'filler'), Buffer.alloc(310 * MIB));
     await expect.poll(() => low('the shared place'), { timeout: 10_000 }).toBe(true);
-    expect(platform.log()).toContain('agents that write there come to its end');
+    expect(platform.log()).toContain('agents that write there run out of space');
     await make('beside');
   });
 

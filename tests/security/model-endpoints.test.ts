@@ -125,9 +125,9 @@ describe('vectors', () => {
     ['nested', '[[1]]'],
   ])('%s are refused', async (_name, vector) => {
     const openai = await openHostileServer(json(`{"data":[{"embedding":${vector}}]}`));
-    await expect(openHttpEmbedder(endpointAt(openai.origin))).rejects.toThrow('no vector');
+    await expect(openHttpEmbedder(endpointAt(openai.origin))).rejects.toThrow('not a vector');
     const bedrock = await openHostileServer(json(`{"embedding":${vector}}`));
-    await expect(openBedrockEmbedder(endpointAt(bedrock.origin))).rejects.toThrow('no vector');
+    await expect(openBedrockEmbedder(endpointAt(bedrock.origin))).rejects.toThrow('not a vector');
     await Promise.all([openai.close(), bedrock.close()]);
   });
 });

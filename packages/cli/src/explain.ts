@@ -14,7 +14,7 @@ const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
   },
   UnrecognizedClientException: {
     reason: 'denied',
-    remedy: 'The access key is not of this platform; agentcore env prints the right ones.',
+    remedy: 'The access key does not belong to this platform; agentcore env prints the right ones.',
   },
   InvalidSignatureException: { reason: 'denied', remedy: 'Check the secret access key and this machine’s clock.' },
   ExpiredTokenException: { reason: 'denied', remedy: 'Get new temporary credentials.' },
@@ -90,7 +90,7 @@ const BLOCKED_PORT = 'the fetch standard blocks its port';
 
 function remedyOfSilence(why: string, endpoint: string | undefined): string {
   if (why === BLOCKED_PORT) return 'Start the platform on another port: npm start -- --port 4100';
-  if (notTrusted.includes(why)) return 'Name the authority of its certificate: NODE_EXTRA_CA_CERTS=FILE';
+  if (notTrusted.includes(why)) return 'Trust the CA of its certificate: NODE_EXTRA_CA_CERTS=FILE';
   if (endpoint && notTls.includes(why))
     return `It seems to speak plain HTTP there: ${endpoint.replace(/^https:/, 'http:')}`;
   return 'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.';

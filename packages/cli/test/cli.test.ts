@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { agentcore, agentcoreInside, commandLine, start, workFolder } from './agentcore.ts';
+import { agentcore, agentcoreInside, commandLine, saidOnce, start, workFolder } from './agentcore.ts';
 import { FakePlatform, fail, json } from './fake-platform.ts';
 
 let work: Awaited<ReturnType<typeof workFolder>>;
@@ -735,7 +735,7 @@ describe('list, status, logs and destroy', () => {
       code: 4,
       stdout: '',
       stderr: expect.stringContaining(
-        'There is no session nobody of plain: none that is alive, and none that has printed.',
+        'There is no session nobody of plain: it is not running and has printed nothing.',
       ),
     });
     const silent = { code: 0, stdout: '', stderr: 'Nothing was printed yet.\n' };
@@ -819,9 +819,9 @@ describe('doctor', () => {
   });
 
   it.each([
-    [2, /was started again 2 times/],
-    [1, /was started again once/],
-    [0, /^(?!.*started again)/s],
+    [2, /was restarted 2 times/],
+    [1, /was restarted once/],
+    [0, /^(?!.*restarted)/s],
   ])('says how often the platform had to be started again: %d', async (restarts, says) => {
     platform.on(/doctor$/, (_, response) => json(response, 200, { providers: [provider], codeRuntimes: [], restarts }));
     expect((await run(['doctor'])).stdout).toMatch(says);
@@ -936,7 +936,7 @@ describe('the command line', () => {
     [['deply'], 2, 'stderr', 'Did you mean deploy?'],
     [['create'], 2, 'stderr', 'agentcore create my-agent --yes'],
     [['create', 'a', '--language', 'cobol'], 2, 'stderr', 'typescript, python, containerfile'],
-    [['create', '9x', '--yes'], 2, 'stderr', 'A name is a letter'],
+    [['create', '9x', '--yes'], 2, 'stderr', 'A name begins with a letter'],
     [['deploy'], 2, 'stderr', 'There is no agentcore.json'],
     [['dev', '--port', 'x'], 2, 'stderr', 'port number'],
   ] as const)('%j ends with %i', async (line, code, stream, text) => {
@@ -958,6 +958,12 @@ describe('the command line', () => {
       error: { reason: 'usage', message: expect.stringContaining(text), remedy: `See: ${help}`, exitStatus: 2 },
     });
     expect(stderr).not.toContain('error: ');
+  });
+
+  it('tells an error once: every test of this file would see it twice', () => {
+    const twice = { code: 1, stdout: '', stderr: 'error: It broke.\nIt broke.\n' };
+    expect(() => saidOnce(twice)).toThrow('told twice');
+    expect(saidOnce({ ...twice, stderr: 'error: It broke.\n' }).code).toBe(1);
   });
 
   it('is called in what is said next as it was started', async () => {
@@ -1054,8 +1060,8 @@ describe('iam', () => {
     [['user'], 2, 'Did you mean users?'],
     [['create-user', ''], 2, 'The argument name is empty.'],
     [['put-policy', 'p', '', '--user', 'a'], 2, 'The argument file is empty.'],
-    [['delete-policy', '..', '--user', 'a'], 2, '".." cannot be a name.'],
-    [['delete-user', '.'], 2, '"." cannot be a name.'],
+    [['delete-policy', '..', '--user', 'a'], 2, '".." is not a valid name.'],
+    [['delete-user', '.'], 2, '"." is not a valid name.'],
   ])('refuses %j', async (line, code, text) => {
     const ended = await inside(['iam', ...line], '{');
     expect(ended.code).toBe(code);

@@ -86,7 +86,7 @@ describe('create, dev and invoke', () => {
         await terminal.shows('What shall the agent be called?');
         await terminal.shows('my-agent');
         terminal.type('7 seas', 'Enter');
-        await terminal.shows('A name is a letter, then');
+        await terminal.shows('A name begins with a letter');
         terminal.type('C-u', 'sailor', 'Enter');
         await terminal.shows('What shall it begin with?');
         terminal.type('Down', 'Enter');

@@ -72,7 +72,7 @@ describe('deploying a Containerfile', () => {
     expect(stderr.slice(stderr.indexOf('error:'))).toBe(
       'error: The image cannot be built with docker: Docker’s engine does not answer.\n' +
         'Start Docker (systemctl start docker), or add yourself to the group docker if it runs, ' +
-        'or build with another: agentcore deploy --builder buildah or none (none can do all but RUN).\n',
+        'or build with another: agentcore deploy --builder buildah or none ("none" builds everything except RUN).\n',
     );
     expect(stderr).not.toContain('nowhere');
     expect(await readFile(join(work.folder, 'calls'), 'utf8')).toBe('info\n');

@@ -33,9 +33,9 @@ export async function cacheDirectory(
     await makeDirectory(path);
     const { uid, mode } = await lstat(path);
     if (uid === process.geteuid?.() && (mode & WRITABLE_BY_OTHERS) === 0) return { path, shared: true };
-    log.warn({ path }, 'not used as cache: it must be a directory that only this user may write');
+    log.warn({ path }, 'not used as cache: only this user may have write access to the directory');
   } catch (error) {
-    log.debug({ err: error, path }, 'this user has no cache: the data directory has one of its own');
+    log.debug({ err: error, path }, 'this user has no cache directory, so the data directory is used');
   }
   return { path: join(data, 'cache'), shared: false };
 }

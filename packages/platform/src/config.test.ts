@@ -304,8 +304,8 @@ describe('models', () => {
   });
 
   it.each([
-    [{ local: { url: 'http://127.0.0.1/v1' } }, 'must say local.model'],
-    [{ local: { model: 'm' } }, 'must say local.url'],
+    [{ local: { url: 'http://127.0.0.1/v1' } }, 'must have local.model'],
+    [{ local: { model: 'm' } }, 'must have local.url'],
     [{ local: { ...local, keys: 'hunter2' } }, 'has local.keys, which is none of'],
     [{ local: { ...local, url: 'http://me:hunter2@here' } }, 'has local.url, which must carry no user name'],
     [{ local: { ...local, provider: 'hunter2' } }, 'has local.provider, which must be one of openai'],

@@ -41,7 +41,7 @@ export const settings = {
   }),
   publicUrl: optionalWord({
     about:
-      'Address by which browsers reach the platform, such as https://agents.example.com, where that is not the address that it listens on: behind a reverse proxy, or from other machines. Links to consent pages and the callback addresses of OAuth2 providers begin with it.',
+      'Address at which browsers reach the platform, such as https://agents.example.com. Set it if the platform is behind a reverse proxy or is used from other machines. Links to consent pages and callback addresses of OAuth2 providers begin with it.',
     unit: 'URL',
     pattern: /^https?:\/\/[^\s?#@]+$/,
     expected: 'a URL without a query such as https://agents.example.com',
@@ -50,11 +50,11 @@ export const settings = {
     on: onOff({
       flag: 'tls',
       about:
-        'Serves TLS on the host names of the original as well, with a CA of the platform’s own, for clients that take no other address; `agentcore env --hosts` says how to use it.',
+        'Also serves TLS on the host names of AWS, with a CA of the platform’s own. This is for clients that connect only to those names. `agentcore env --hosts` shows how to use it.',
       default: false,
     }),
     port: integer({
-      about: 'TCP port of that; clients that insist on the host names go to 443. 0 picks a free one.',
+      about: 'TCP port for tls. Clients of the AWS host names use 443. 0 picks a free port.',
       unit: 'port',
       default: 443,
       min: 0,
@@ -62,7 +62,7 @@ export const settings = {
     }),
   },
   data: word({
-    about: 'Directory that holds everything the platform keeps; made when missing.',
+    about: 'Directory of all data that the platform keeps. It is created if it is missing.',
     unit: 'path',
     default: '.agentplatform',
     notInFile: true,
@@ -71,14 +71,13 @@ export const settings = {
   }),
   cache: optionalWord({
     about:
-      'Directory for what can be made or fetched again: the prepared database, language runtimes, finished base images and those of code interpreters, the embedding model. Not set, it is one of this user that all data directories share, `agentplatform/platform` in `XDG_CACHE_HOME` or `~/.cache`; where it cannot be had, `cache` in the data directory.',
+      'Directory for files that can be made or fetched again: the prepared database, language runtimes, base images, images of code interpreters, the embedding model. If not set, all data directories of a user share `agentplatform/platform` in `XDG_CACHE_HOME` or `~/.cache`. If that cannot be written, `cache` in the data directory is used.',
     unit: 'path',
     pattern: /^[^\0]+$/,
     expected: 'a path',
   }),
   json: onOff({
-    about:
-      'Prints the line that says the platform is ready as JSON, alone on stdout when called as npm run -s platform.',
+    about: 'Prints one line of JSON on stdout when the platform is ready. With npm, use npm run -s platform.',
     default: false,
     notInFile: true,
   }),
@@ -90,35 +89,35 @@ export const settings = {
   }),
   accountId: optionalWord({
     about:
-      'Account in the ARNs that the platform makes; random at first boot and kept in the data directory when not set.',
+      'Account in the ARNs that the platform makes. If not set, the first start chooses a random one and keeps it in the data directory.',
     unit: '12 digits',
     pattern: /^\d{12}$/,
     expected: '12 digits',
   }),
   databaseUrl: optionalWord({
     about:
-      'PostgreSQL (with pgvector) to use instead of the embedded database. A password belongs into the environment, not the command line.',
+      'PostgreSQL (with pgvector) to use instead of the embedded database. Put a password into the environment, not on the command line.',
     unit: 'postgres:// URL',
     pattern: /^postgres(ql)?:\/\/\S+$/,
     expected: 'a URL such as postgres://user@host:5432/name',
   }),
   maxConnections: integer({
     about:
-      'Connections to one port of the platform at once; one more is closed as it comes. As many requests of HTTP/2, of which one connection may have 100, are under way at once; one more is refused.',
+      'Most open connections to one port of the platform. Further connections are closed at once. The same limit holds for HTTP/2 requests, of which one connection may have 100. Further requests are refused.',
     default: 10_000,
     min: 16,
     max: 1_000_000,
   }),
   maxConnectionsPerAddress: integer({
     about:
-      'Of these, connections of one address (of IPv6: of one /64), unless it is among trustedAddresses; one more is closed as it comes. A request of HTTP/2 counts as a connection more.',
+      'Most open connections from one address, or from one /64 network of IPv6. An HTTP/2 request counts as one more connection. Further connections are closed at once. The limit does not hold for trustedAddresses.',
     default: 2000,
     min: 1,
     max: 1_000_000,
   }),
   maxBodyBytesInMemory: bytes({
     about:
-      'What the bodies of requests that are read whole may take of the memory together until they are answered; one more is refused with 503. The last quarter is for bodies of at most 64 KiB. One principal, or one address where nobody is known, has at most half, unless it is among trustedAddresses; beyond it he is answered with 429. Bodies that are streamed, such as of invocations and objects, do not count.',
+      'Most memory for the bodies of requests that are not answered yet. Further requests get 503. The last quarter is kept for bodies of at most 64 KiB. One principal, or one address without credentials, may use half and then gets 429, unless it is among trustedAddresses. Streamed bodies, such as those of invocations and objects, do not count.',
     defaultText: '256 MiB',
     default: 256 * 2 ** 20,
     min: 2 ** 20,
@@ -126,25 +125,25 @@ export const settings = {
   }),
   trustedAddresses: cidrs({
     about:
-      'Addresses for which the limits of one address and of one principal do not hold (maxConnectionsPerAddress, quotas.refusalsPerSecond, quotas.requestsPerSecond): this machine’s own programs, reverse proxies, which stand for many clients and have limits of their own, and the other servers on the database. Nobody gets any right by it.',
+      'Addresses without limits for one address and one principal (maxConnectionsPerAddress, quotas.refusalsPerSecond, quotas.requestsPerSecond). List this machine’s own programs, reverse proxies, and the other servers on the database. It gives no permissions.',
     default: ['127.0.0.0/8', '::1/128'],
   }),
   requestHeadSeconds: seconds({
     about:
-      'How long the head of a request may take to arrive, and a TLS handshake; a new connection that sends nothing is ended after as long.',
+      'Time limit for the headers of a request and for a TLS handshake. A new connection that sends nothing is closed after this time, too.',
     default: 20,
     min: 1,
     max: 3600,
   }),
   connectionProbeSeconds: seconds({
     about:
-      'How long nothing may come on a connection until the other side is asked whether it is still there (TCP keep-alive); without an answer for 10 s more the connection is ended, and what was done for it. While something is under way to it, the system’s own limit counts: some 15 minutes on Linux. A client of HTTP/2 is asked by PING as often, and cut if it has not answered by the next time.',
+      'Time without data on a connection until the platform asks whether the client is still there, by TCP keep-alive or an HTTP/2 PING. A connection without an answer is closed: after 10 s more, or with HTTP/2 at the next PING. While data is on its way to the client, the system’s own limit holds, about 15 minutes on Linux.',
     default: 60,
     min: 1,
     max: 7200,
   }),
   shutdownGraceSeconds: seconds({
-    about: 'How long requests in flight may go on after SIGTERM.',
+    about: 'Time that requests in flight get after SIGTERM.',
     default: 10,
     min: 0,
     max: 3600,
@@ -157,18 +156,17 @@ export const settings = {
   log: {
     level: choice(['error', 'warn', 'info', 'debug'], {
       about:
-        'Least important kind of line that is written: error = a person must act, warn = degraded, info = life cycle, debug = the path of one request.',
+        'Least important lines that are logged: error = a person must act, warn = something is degraded, info = starts and ends, debug = the path of each request.',
       default: 'info',
     }),
     format: choice(['auto', 'pretty', 'json'], {
-      about: 'Shape of a log line on stderr; auto is pretty on a terminal and JSON elsewhere.',
+      about: 'Format of log lines on stderr. auto is pretty on a terminal and JSON elsewhere.',
       default: 'auto',
     }),
   },
   outbound: {
     allowPrivateEgress: cidrs({
-      about:
-        'Private or loopback ranges that the calls which the platform itself makes to user-supplied addresses may reach.',
+      about: 'Private or loopback ranges that the platform may call when a user gives it an address there.',
       default: [],
       flag: 'allow-private-egress',
     }),
@@ -176,11 +174,11 @@ export const settings = {
   notifications: {
     webhooks: topicUrls({
       about:
-        'Where notifications to topics are sent, which memory strategies that you manage yourself name by ARN: a URL for each topic, which may be private.',
+        'URLs for SNS topics, to which self-managed memory strategies send notifications. The URLs may be private.',
       expected: 'topics with URLs, such as arn:aws:sns:us-east-1:123456789012:memory=https://example.com/hook',
     }),
     key: optionalWord({
-      about: 'Key with which notifications are signed (HMAC-SHA-256 of the body, header x-agentplatform-signature).',
+      about: 'Key that signs notifications (HMAC-SHA-256 of the body, header x-agentplatform-signature).',
       secret: true,
       pattern: /^\S+$/,
       expected: 'a key without spaces',
@@ -195,14 +193,14 @@ export const settings = {
   servers: {
     leaseSeconds: seconds({
       about:
-        'With databaseUrl: a server that did not reach the database for three quarters of this ends its sessions, and after all of it other servers may start them anew; one that did not hear for all of it what others changed answers 503. The same on all servers.',
+        'With databaseUrl: how long a server may be without the database. After three quarters of this time it ends its sessions. After all of it, other servers may start them again. A server that has heard of no changes by others for this time answers 503. Set the same value on all servers.',
       default: 60,
       min: 2,
       max: 3600,
     }),
     address: optionalWord({
       about:
-        'With databaseUrl: where the other servers on the database reach this one, to hand on requests for its sessions; host and port that it listens on when not set. The way between servers should be a network of their own.',
+        'With databaseUrl: the address at which other servers reach this one, to forward requests for its sessions. If not set, it is the host and port that the server listens on. Use a network of their own between servers.',
       unit: 'host:port',
       pattern: /^(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}$/,
       expected: 'a host and a port, such as 10.0.0.7:4100',
@@ -228,7 +226,7 @@ export const settings = {
       max: 36_500,
     }),
     usageDays: integer({
-      about: 'How long it is kept what each session used; longer than a month, for that is what bills are about.',
+      about: 'How long the usage of each session is kept. Keep it longer than a month if you make monthly bills.',
       unit: 'days',
       default: 400,
       min: 1,
@@ -238,14 +236,14 @@ export const settings = {
   disk: {
     reserveBytes: bytes({
       about:
-        'What is kept free of the disk that the data directory is on, and of those of the cache and the Docker daemon where they are others, unless disk.reservePercent is less: below it nothing new is written (events, objects, images, sessions: 503), while reading and deleting go on. Of the data directory’s last half, the sandbox whose own disk takes most is ended, until there is room. 0 = nothing is kept free.',
+        'Free space that the platform keeps on the disk of the data directory, and on the disks of the cache and the Docker daemon. With less free space it writes nothing new (events, objects, images, sessions get 503). Reading and deleting go on. With less than half of it on the disk of the data directory, the platform ends the sandbox with the largest disk until there is room. 0 = nothing is kept free.',
       defaultText: '2 GiB',
       default: 2 * 2 ** 30,
       min: 0,
       max: 2 ** 50,
     }),
     reservePercent: decimal({
-      about: 'The same as a part of the disk; the smaller of the two counts.',
+      about: 'The same as a percentage of the disk. The smaller of the two values holds.',
       unit: 'percent',
       default: 5,
       min: 0,
@@ -254,8 +252,7 @@ export const settings = {
   },
   objects: {
     endpoint: optionalWord({
-      about:
-        'S3-compatible store that s3:// locations are read from; the embedded one in the data directory when not set.',
+      about: 'S3-compatible store for s3:// locations. If not set, it is the embedded store in the data directory.',
       unit: 'URL',
       pattern: /^https?:\/\/[^\s/@]+\/?$/,
       expected: 'a URL such as https://s3.example.com',
@@ -271,13 +268,13 @@ export const settings = {
   secrets: {
     keyFile: optionalWord({
       about:
-        'File with the key that secrets are encrypted with, one in base64 a line, newest first; made with mode 0600 when missing. In a directory it is the file `master.key`. `keys/master.key` in the data directory when not set.',
+        'File of the keys that encrypt secrets: one key in base64 on each line, the newest first. It is created with mode 0600 if it is missing. If the path is a directory, it is the file `master.key` there. If not set, it is `keys/master.key` in the data directory.',
       unit: 'path',
       pattern: /^[^\0]+$/,
       expected: 'a path',
     }),
     key: optionalWord({
-      about: 'That key itself, instead of a file.',
+      about: 'The key itself, instead of a file.',
       unit: '32 bytes in base64',
       secret: true,
       pattern: /^[A-Za-z0-9+/]{43}=$/,
@@ -309,7 +306,7 @@ function crossChecks(config: Config): string[] {
     problems.push('objects.accessKeyId and objects.secretAccessKey must be set together');
   }
   if (config.secrets.key !== undefined && config.secrets.keyFile !== undefined) {
-    problems.push('secrets.key and secrets.keyFile exclude each other');
+    problems.push('secrets.key and secrets.keyFile cannot be set together');
   }
   const names = configuredModels(config.models).map(({ name }) => name);
   const listed = names.join(', ') || 'there is none';

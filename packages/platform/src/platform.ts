@@ -64,7 +64,7 @@ async function listen(kernel: Kernel, services: Services, { server, sockets }: F
   const { isolation } = report;
   const { restarts, lastEnd } = life;
   const ready = await announce(data, iam, { endpoint: origin, region, isolation, tls: secure?.tls, restarts });
-  if (restarts > 0) log.warn({ restarts, lastEnd }, 'the server had ended unasked and was started again');
+  if (restarts > 0) log.warn({ restarts, lastEnd }, 'the server crashed and was restarted');
   log.info({ endpoint: origin, isolation }, 'serving');
   return ready;
 }

@@ -41,7 +41,7 @@ export async function requireFreePort(host: string, port: number): Promise<void>
 export async function portTaken(port: number): Promise<string> {
   const owner = await portOwner(port);
   const other = port < 65_535 ? port + 1 : port - 1;
-  return `Port ${port} is taken${owner ? ` by ${owner}` : ''}. Stop that, or choose another with --port ${other} (0 picks a free one).`;
+  return `Port ${port} is taken${owner ? ` by ${owner}` : ''}. Stop it, or choose another port with --port ${other} (0 picks a free one).`;
 }
 
 /** Inodes of the sockets that listen (state 0A) on `port` in the text of /proc/net/tcp. */

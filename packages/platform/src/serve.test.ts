@@ -79,7 +79,7 @@ describe.skipIf(userInfo().uid !== 0)('a file system of its own', () => {
     const server = start(['--port', '0'], data);
     expect(await server.exit).toEqual([1, null]);
     expect(await server.stderr).toContain(
-      `The disk that holds ${data} is full: free some of it, or choose another data directory with --data.`,
+      `The disk that holds ${data} is full. Free some space, or choose another data directory with --data.`,
     );
   });
 

@@ -62,7 +62,7 @@ function withPortsOf({ ports }: Life, config: Config): Config {
 async function explain(error: unknown, config: Config | undefined): Promise<string> {
   if (config && isDiskFull(error)) {
     const places = config.cache ? `${config.data} or ${config.cache}` : config.data;
-    return `The disk that holds ${places} is full: free some of it, or choose another data directory with --data.`;
+    return `The disk that holds ${places} is full. Free some space, or choose another data directory with --data.`;
   }
   if (!(error instanceof Error)) return inspect(error);
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };

@@ -23,12 +23,12 @@ export function watchMetrics(
   const gauges: Gauge[] = [
     {
       name: 'server_restarts',
-      help: 'How often the server was started again because it had ended unasked.',
+      help: 'How often the server was restarted after a crash.',
       read: () => life.restarts,
     },
     {
       name: 'unhandled_errors',
-      help: 'Errors that nobody caught since the start; each ended at most one request, and is a defect.',
+      help: 'Uncaught errors since the start. Each is a defect, and ended one request at most.',
       read: () => unhandled.count,
     },
     { name: 'sessions', help: 'Live sessions by state.', read: () => sessions.counts(), label: 'state' },

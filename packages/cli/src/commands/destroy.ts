@@ -36,7 +36,11 @@ export function destroyCommand(terminal: Terminal) {
 
 async function askFirst(terminal: Terminal, name: string): Promise<void> {
   if (!isInteractive(terminal)) {
-    throw new CliError('usage', `${name} would be removed, and there is nobody to ask.`, 'Say so with --yes.');
+    throw new CliError(
+      'usage',
+      `${name} is not removed, because there is no terminal to confirm it.`,
+      'Confirm with --yes.',
+    );
   }
   const message = `Remove ${name} with its versions, endpoints and live sessions?`;
   const answer = await confirm({ message, initialValue: false, input: terminal.stdin, output: terminal.stderr });

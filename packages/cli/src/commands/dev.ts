@@ -8,7 +8,7 @@ import { portOption } from './options.ts';
 
 export function devCommand(terminal: Terminal) {
   return command('dev', {
-    summary: 'Run the agent in this folder on this machine, and again on every change.',
+    summary: 'Run the agent in this folder on this machine, and restart it on every change.',
     details:
       'There is no isolation here: the agent runs as you. Its output goes to stderr; the address to stdout. Ends with Ctrl-C.',
     examples: [

@@ -19,10 +19,9 @@ export function doctorCommand(terminal: Terminal) {
     ],
   })
     .addOption(
-      new Option(
-        '--install <what>',
-        'get a runtime first, as root: builds gVisor with Go, which takes minutes',
-      ).choices(['gvisor']),
+      new Option('--install <what>', 'install a runtime first, as root; building gVisor with Go takes minutes').choices(
+        ['gvisor'],
+      ),
     )
     .action(async (options) => {
       if (options.install === 'gvisor') await install(terminal);
@@ -34,7 +33,7 @@ export function doctorCommand(terminal: Terminal) {
       throw new CliError(
         'failure',
         'Sessions cannot be isolated on this machine yet.',
-        'Get what is missing for one of the providers above.',
+        'Install what is missing for one of the providers above.',
       );
     });
 }
@@ -85,7 +84,7 @@ function show(terminal: Terminal, report: DoctorReport): void {
   if (report.restarts)
     print(
       terminal,
-      `  It ended unasked and was started again ${report.restarts === 1 ? 'once' : `${report.restarts} times`} since its first start; its log says why.`,
+      `  The server crashed and was restarted ${report.restarts === 1 ? 'once' : `${report.restarts} times`} since its first start; its log says why.`,
     );
   print(terminal, '\nIsolation of sessions');
   for (const { provider, usable, isolation, missing, shared = [] } of report.providers) {
@@ -111,7 +110,7 @@ function show(terminal: Terminal, report: DoctorReport): void {
       { of: 'the server', ...report.disk },
       ...(report.disk.others ?? []),
     ]) {
-      const then = own ? 'nothing new is written' : 'agents that write there come to its end';
+      const then = own ? 'nothing new is written' : 'agents that write there run out of space';
       const what = low ? `less than the reserve of ${gib(reserve)} GiB: ${then}` : `the reserve is ${gib(reserve)} GiB`;
       print(terminal, `  ${low ? no : yes}  ${gib(free)} GiB free of the disk of ${of}; ${what}`);
     }

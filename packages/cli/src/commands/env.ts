@@ -8,34 +8,33 @@ import { reachGateway, TOKEN_VARIABLE } from './reach-gateway.ts';
 
 export function envCommand(terminal: Terminal) {
   return platformCommand('env', {
-    summary: 'Print the variables that point every AWS SDK, and the vendor’s own tools, at this platform.',
+    summary: 'Print the variables that point every AWS SDK, and AWS’s own tools, at this platform.',
     details:
-      '--hosts is for clients that take no address but the host names of AWS. The platform must serve TLS on those names ' +
-      '(npm run platform -- --tls), and /etc/hosts must lead them to its machine: the lines for that are printed as comments.',
+      '--hosts is for clients that connect only to host names of AWS. The platform must serve TLS on those names ' +
+      '(npm run platform -- --tls). The command prints the lines that /etc/hosts then needs, as comments.',
     examples: [
       {
         does: 'use AWS SDKs, boto3 and the aws command with the platform, in this shell',
         line: 'eval "$(agentcore env)"',
       },
       {
-        does: 'use them in a shell that does not see the platform’s files, such as beside its container',
+        does: 'use them in a shell that cannot read the platform’s files, such as outside its container',
         line: 'eval "$(docker exec agentplatform npx agentcore env --keys)"',
       },
       {
         does: 'use the SDKs of OpenAI and Anthropic with the models behind a gateway',
         line: 'eval "$(agentcore env --openai --gateway models)"',
       },
-      { does: 'use clients that insist on the original’s host names', line: 'eval "$(agentcore env --hosts)"' },
+      { does: 'use clients that connect only to host names of AWS', line: 'eval "$(agentcore env --hosts)"' },
     ],
   })
-    .option('--keys', 'the keys themselves, in place of the file that holds them')
-    .option('--hosts', 'for clients that insist on the original’s host names: certificates, and lines for /etc/hosts')
+    .option('--keys', 'print the keys themselves, not the name of their file')
+    .option('--hosts', 'for clients that connect only to host names of AWS: certificates, and lines for /etc/hosts')
     .option('--openai', 'for the SDKs of OpenAI and Anthropic: the address of the models behind a gateway')
     .option('--gateway <name>', 'with --openai: name or id of the gateway (default: the only one)')
     .action(async (options) => {
       if (options.openai) return showModels(terminal, options);
-      if (options.gateway !== undefined)
-        throw new CliError('usage', '--gateway says where models are, and needs --openai.');
+      if (options.gateway !== undefined) throw new CliError('usage', '--gateway needs --openai.');
       const connection = await findConnection(terminal, options);
       if (!connection.credentialsFile) {
         throw new CliError(
@@ -45,7 +44,11 @@ export function envCommand(terminal: Terminal) {
         );
       }
       if (options.keys && options.hosts)
-        throw new CliError('usage', '--keys and --hosts cannot be combined.', 'Files of certificates go with --hosts.');
+        throw new CliError(
+          'usage',
+          '--keys and --hosts cannot be combined.',
+          '--hosts needs files of the platform, which --keys does without.',
+        );
       const { endpoint } = connection;
       const { credentialsFile, profile = 'default' } = connection;
       const common = {
@@ -79,13 +82,13 @@ async function showModels(
   if (authorizerType === 'AWS_IAM')
     throw new CliError(
       'usage',
-      `The gateway ${name} takes signed requests, and the SDKs of OpenAI and Anthropic sign none.`,
-      'Use a gateway that takes tokens, or everybody: agentcore add gateway NAME --jwt URL, or --open.',
+      `The gateway ${name} accepts only signed requests, but the SDKs of OpenAI and Anthropic do not sign.`,
+      'Use a gateway that accepts tokens, or one that is open to everyone: agentcore add gateway NAME --jwt URL, or --open.',
     );
   if (access === 'signed')
     throw new CliError(
       'usage',
-      `The gateway ${name} takes tokens, and there is none.`,
+      `The gateway ${name} needs a token, but there is none.`,
       `Put one into ${TOKEN_VARIABLE}.`,
     );
   const key = typeof access === 'object' ? access.token : 'none';
@@ -117,7 +120,7 @@ function showHosts(terminal: Terminal, common: Record<string, string>, connectio
   if (!tls)
     throw new CliError(
       'usage',
-      `The platform at ${endpoint} serves no TLS on the original’s host names, as far as its connection.json says.`,
+      `The platform at ${endpoint} serves no TLS on AWS’s host names, according to its connection.json.`,
       'Start it with: npm run platform -- --tls',
     );
   const variables = {
@@ -135,12 +138,12 @@ function showHosts(terminal: Terminal, common: Record<string, string>, connectio
   }
   exportAll(terminal, variables);
   print(terminal, `unset ${DATA_PLANE}`);
-  print(terminal, '# Lines for /etc/hosts, which only root may write; take them out again to reach the original:');
+  print(terminal, '# Add these lines to /etc/hosts as root. Remove them to reach AWS again:');
   for (const line of lines) print(terminal, `#   ${line}`);
   if (tls.port !== 443)
     print(
       terminal,
-      `# Clients go to port 443, the platform listens on ${tls.port}: start it with --tls-port 443, or redirect the port.`,
+      `# Clients use port 443, but the platform listens on ${tls.port}. Start it with --tls-port 443, or redirect the port.`,
     );
 }
 

@@ -13,7 +13,7 @@ export function addFunctionCommand(terminal: Terminal) {
   return platformCommand('function', {
     summary: 'Add a function: code that runs for each event, in a sandbox of its own. One of that name is updated.',
     details:
-      'A folder with index.mjs (or .js) is Node.js, and index.handler; one with lambda_function.py is Python, and lambda_function.lambda_handler. Dot files stay here.',
+      'A folder with index.mjs or index.js runs on Node.js, with the handler index.handler. A folder with lambda_function.py runs on Python, with the handler lambda_function.lambda_handler. Dot files are left out.',
     examples: [
       { does: 'the code in a folder', line: 'agentcore add function words --path ./words' },
       {
@@ -27,10 +27,10 @@ export function addFunctionCommand(terminal: Terminal) {
     ],
   })
     .argument('<name>', 'letters, digits, - and _')
-    .requiredOption('--path <path>', 'folder or zip of the code, with what it depends on')
+    .requiredOption('--path <path>', 'folder or zip of the code, with its dependencies')
     .option('--runtime <runtime>', 'such as nodejs24.x or python3.12')
     .option('--handler <file.name>', 'what is called for each event')
-    .option('--env <key=value...>', 'variables of its environment; those of before go')
+    .option('--env <key=value...>', 'environment variables; they replace all earlier ones')
     .option('--timeout <seconds>', 'how long one event may take (default: 3)')
     .option('--memory <mib>', 'how much memory it has (default: 128)')
     .option('--description <text>', 'what it is for')

@@ -23,10 +23,10 @@ export function accessOf({
   if ([jwt, open, signed].filter((one) => one !== undefined).length > 1)
     throw new CliError(
       'usage',
-      'A gateway takes tokens, signatures or everybody: one of --jwt, --signed and --open, not both.',
+      'A gateway accepts tokens, signatures or everyone: give only one of --jwt, --signed and --open, not both.',
     );
   if (jwt === undefined && (audience ?? client ?? scope))
-    throw new CliError('usage', '--audience, --client and --scope judge tokens, and need --jwt.');
+    throw new CliError('usage', '--audience, --client and --scope need --jwt.');
   if (open) return { authorizerType: 'NONE' };
   if (signed) return { authorizerType: 'AWS_IAM' };
   if (jwt === undefined) return undefined;

@@ -47,7 +47,7 @@ export function roleOf({ defaultRoleArn }: Connection, role: string | undefined)
   if (found !== undefined) return found;
   throw new CliError(
     'usage',
-    'A gateway needs a role, and this connection names none.',
+    'A gateway needs a role, but this connection names none.',
     'Name one: --role ARN. agentcore iam roles lists them.',
   );
 }
@@ -72,7 +72,7 @@ function gatewayCommand(terminal: Terminal) {
     .option('--scope <scope...>', 'with --jwt: tokens must have one of these scopes')
     .option('--open', 'accept every request, without credentials')
     .option('--search', 'add a tool that finds tools')
-    .option('--explain-errors', 'tell callers what went wrong in the platform, too')
+    .option('--explain-errors', 'also tell callers about errors inside the platform')
     .option('--description <text>', 'what it is for')
     .option('--role <arn>', 'IAM role of the gateway (default: the platform’s default role)')
     .action(
@@ -125,7 +125,7 @@ function targetCommand(terminal: Terminal) {
     .option('--smithy <document>', 'the same for a Smithy model in JSON')
     .option('--mcp <url>', 'address of an MCP server')
     .option('--dynamic', 'with --mcp: ask the server for its tools with each request, as the caller')
-    .option('--http <url>', 'any server of HTTP: requests go on as they come')
+    .option('--http <url>', 'address of any HTTP server; requests are passed on unchanged')
     .addOption(
       new Option('--protocol <protocol>', 'with --http: what the server speaks (default: custom)').choices(PROTOCOLS),
     )
@@ -152,10 +152,7 @@ function targetCommand(terminal: Terminal) {
       '--tools <file>',
       'file or s3:// location of the tools as a JSON list: of a function, or of an MCP server that is not to be asked',
     )
-    .option(
-      '--rest-api <id>',
-      'a REST API of API Gateway; with --openapi its exported document is put where it is looked for',
-    )
+    .option('--rest-api <id>', 'id of a REST API of API Gateway; --openapi uploads its exported document')
     .option('--stage <name>', 'with --rest-api: its stage (default: prod)')
     .option('--take <operations...>', 'with --rest-api: what becomes tools, such as "GET,POST /pets/*" (default: all)')
     .option(
@@ -163,10 +160,7 @@ function targetCommand(terminal: Terminal) {
       'a part of the platform: agentcore-memory or agentcore-code-interpreter (with --as-role)',
     )
     .option('--enable <tools...>', 'with --connector: the tools that it has (default: all)')
-    .option(
-      '--set <values...>',
-      'with --enable: what the target fixes for these tools, such as memoryId=notes-0123456789',
-    )
+    .option('--set <values...>', 'with --enable: fixed arguments of these tools, such as memoryId=notes-0123456789')
     .option('--description <text>', 'what it is for')
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
@@ -181,10 +175,10 @@ function targetCommand(terminal: Terminal) {
       ] as const),
     )
     .option('--scope <scope...>', 'scopes to ask for')
-    .option('--return-url <url>', 'with authorization-code: where the application confirms whose consent it was')
+    .option('--return-url <url>', 'with authorization-code: the page where your application confirms who consented')
     .option('--pass-token', 'pass the caller’s token on to the API')
-    .option('--as-role', 'sign requests in the name of the gateway’s role')
-    .option('--as-caller', 'sign requests in the name of who calls: for MCP servers and agents on this platform')
+    .option('--as-role', 'sign requests as the gateway’s role')
+    .option('--as-caller', 'sign requests as the caller: for MCP servers and agents on this platform')
     .option(
       '--sign-for <service>',
       'the service that requests are signed for, such as s3 (with --mcp default: bedrock-agentcore)',
@@ -207,7 +201,8 @@ function targetCommand(terminal: Terminal) {
         },
         {
           signal: terminal.signal,
-          onLink: (url) => note(terminal, `Its tools are listed once somebody has allowed it: ${harmless(url)}`),
+          onLink: (url) =>
+            note(terminal, `Open this page and allow the access. Its tools are listed then: ${harmless(url)}`),
         },
       );
       printDone(terminal, options.json, target, `${name} is ${target.status}.`);
@@ -227,12 +222,12 @@ function refuseUnfit(flags: Sources & CredentialFlags): void {
   if (connector !== undefined && !asRole)
     throw new CliError(
       'usage',
-      'A part of the platform is called by the gateway’s role alone: --connector with --as-role.',
+      'The gateway calls a part of the platform only as its own role: --connector needs --as-role.',
     );
   if (asCaller && mcp === undefined && runtime === undefined)
     throw new CliError(
       'usage',
-      'Only MCP servers and agents on this platform are called as who calls: --as-caller with --mcp or --runtime.',
+      'Only MCP servers and agents on this platform can be called as the caller: --as-caller needs --mcp or --runtime.',
     );
 }
 
@@ -275,11 +270,11 @@ async function configurationOf(
       'usage',
       'Say what the target is: one of --openapi, --smithy, --mcp, --http, --runtime, --models, --function, --rest-api and --connector.',
     );
-  if (mcp === undefined && dynamic) throw new CliError('usage', '--dynamic is of --mcp.');
+  if (mcp === undefined && dynamic) throw new CliError('usage', '--dynamic needs --mcp.');
   if (mcp === undefined && (name === undefined) !== (tools === undefined))
-    throw new CliError('usage', 'A function needs its tools, and tools their function: --function NAME --tools FILE.');
-  if (http === undefined && protocol) throw new CliError('usage', '--protocol is of --http.');
-  if (runtime === undefined && qualifier !== undefined) throw new CliError('usage', '--qualifier is of --runtime.');
+    throw new CliError('usage', '--function and --tools go together: --function NAME --tools FILE.');
+  if (http === undefined && protocol) throw new CliError('usage', '--protocol needs --http.');
+  if (runtime === undefined && qualifier !== undefined) throw new CliError('usage', '--qualifier needs --runtime.');
   if (http !== undefined)
     return { http: { passthrough: { endpoint: http, protocolType: PROTOCOL_TYPES[protocol ?? 'custom'] } } };
   if (runtime !== undefined) {
@@ -312,7 +307,7 @@ async function configurationOf(
 
 function connectorOf({ connector, enable, set = [] }: Sources): ConnectorTargetConfiguration | undefined {
   if (connector === undefined) return undefined;
-  if (set.length > 0 && !enable) throw new CliError('usage', 'Say for which tools --set is: --enable.');
+  if (set.length > 0 && !enable) throw new CliError('usage', '--set needs --enable, which names the tools.');
   const parameterValues = Object.fromEntries(
     set.map((text): [string, string] => {
       const at = text.indexOf('=');
@@ -372,7 +367,7 @@ function signedAs({
 }: CredentialFlags): CredentialProviderConfiguration {
   const credentialProviderType = asRole ? 'GATEWAY_IAM_ROLE' : 'CALLER_IAM_CREDENTIALS';
   if (signFor === undefined && openapi !== undefined && restApi === undefined)
-    throw new CliError('usage', 'Say for which service the requests are signed: --sign-for.');
+    throw new CliError('usage', 'Name the service that requests are signed for: --sign-for NAME.');
   const named = signFor ?? (mcp === undefined ? undefined : 'bedrock-agentcore');
   if (named === undefined) return { credentialProviderType };
   const iamCredentialProvider = { service: named, ...(signRegion !== undefined && { region: signRegion }) };

@@ -27,7 +27,7 @@ export function guardCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('guard', {
       summary: 'Show or change budgets, the cache of answers, and the log of the models behind a gateway.',
-      details: 'What is not named stays as it is. All of it is off until it is asked for.',
+      details: 'What you leave out stays as it is. Everything is off by default.',
       examples: [
         { does: 'what holds now', line: 'agentcore gateway guard' },
         { does: 'a budget for each caller', line: 'agentcore gateway guard --budget caller=200000/day' },
@@ -35,7 +35,7 @@ export function guardCommand(terminal: Terminal) {
           does: 'another one for one key',
           line: 'agentcore gateway guard --budget key:AKIAIOSFODNN7EXAMPLE=5000000/month',
         },
-        { does: 'no budget any more', line: 'agentcore gateway guard --remove-budget caller/day' },
+        { does: 'remove a budget', line: 'agentcore gateway guard --remove-budget caller/day' },
         { does: 'the same answer for ten minutes', line: 'agentcore gateway guard --cache 600' },
         { does: 'requests and answers in the log', line: 'agentcore gateway guard --log' },
       ],
@@ -102,7 +102,7 @@ function budgetIn(text: string): Budget {
   const at = text.lastIndexOf('=');
   const [, tokens = '', period = ''] = /^(\d+)\/(day|month)$/.exec(text.slice(at + 1)) ?? [];
   if (at < 0 || period === '')
-    throw new CliError('usage', `"${text}" is no budget.`, 'Write for example caller=200000/day.');
+    throw new CliError('usage', `"${text}" is not a budget.`, 'Write for example caller=200000/day.');
   return { ...dimensionIn(text.slice(0, at)), tokens: Number(tokens), period };
 }
 
@@ -120,5 +120,5 @@ function dimensionIn(text: string): Pick<Budget, 'per' | 'of'> {
 
 function countOf(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
-  throw new CliError('usage', `"${text}" is no number of seconds.`);
+  throw new CliError('usage', `"${text}" is not a number of seconds.`);
 }

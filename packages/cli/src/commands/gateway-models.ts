@@ -30,7 +30,7 @@ export function modelsCommand(terminal: Terminal) {
 export function tryModelCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('try-model', {
-      summary: 'Ask a model behind a gateway one thing, and show what it says and took.',
+      summary: 'Send one prompt to a model behind a gateway, and show its answer and its tokens.',
       details: BY_TOKEN,
       examples: [{ does: 'one question', line: 'agentcore gateway try-model gpt-5.5 "Say hello"' }],
     }),
@@ -53,9 +53,9 @@ export function tryModelCommand(terminal: Terminal) {
 export function usageCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('usage', {
-      summary: 'Show what callers took of the models behind a gateway.',
+      summary: 'Show how many tokens callers used of the models behind a gateway.',
       details:
-        'Each attempt is a call, also those of a fallback. Tokens are as the provider counts them, or estimated where a stream ended early. Whole hours count.',
+        'Each attempt counts as a call, including fallbacks. The provider counts the tokens. If a stream ended early, they are estimated. Usage is kept by the hour.',
       examples: [
         { does: 'the last 24 hours', line: 'agentcore gateway usage' },
         { does: 'the last week', line: 'agentcore gateway usage --hours 168' },

@@ -10,12 +10,12 @@ import { printDone } from './iam-request.ts';
 /** `agentcore gateway update`: what no flag names stays as it is. */
 export function updateCommand(terminal: Terminal) {
   return platformCommand('update', {
-    summary: 'Change a gateway: who comes in, and what it offers.',
-    details: 'What is not named stays as it is. Its address and its targets stay, too.',
+    summary: 'Change a gateway: who may call it, and what it offers.',
+    details: 'What you leave out stays as it is. The address and the targets stay, too.',
     examples: [
       { does: 'add the tool that finds tools', line: 'agentcore gateway update shop --search' },
       {
-        does: 'take tokens from now on',
+        does: 'accept tokens from now on',
         line: 'agentcore gateway update shop --jwt https://id.example.com/.well-known/openid-configuration --audience shop',
       },
     ],
@@ -29,10 +29,10 @@ export function updateCommand(terminal: Terminal) {
     .option('--signed', 'take signed requests')
     .option('--search', 'add a tool that finds tools')
     .option('--no-search', 'take it away')
-    .option('--explain-errors', 'tell callers what went wrong in the platform, too')
-    .option('--no-explain-errors', 'tell them no more of it than that')
+    .option('--explain-errors', 'also tell callers about errors inside the platform')
+    .option('--no-explain-errors', 'do not tell callers about errors inside the platform')
     .option('--description <text>', 'what it is for')
-    .option('--role <arn>', 'the role that it acts in')
+    .option('--role <arn>', 'IAM role of the gateway')
     .action(async (wanted, { search, explainErrors, description, role, ...flags }) => {
       const access = accessOf(flags);
       const client = await controlClient(await findConnection(terminal, flags));

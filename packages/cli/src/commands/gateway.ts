@@ -52,7 +52,7 @@ function listCommand(terminal: Terminal) {
 function showCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('show', {
-      summary: 'Show a gateway: its address, who comes in, its targets, and what is to be said of them.',
+      summary: 'Show a gateway: its address, how callers authenticate, and its targets with their states.',
       examples: [
         { does: 'the only one', line: 'agentcore gateway show' },
         { does: 'its address in a script', line: 'agentcore gateway show --gateway shop --json | jq -r .gatewayUrl' },
@@ -93,7 +93,7 @@ function typeOf(configuration: TargetConfiguration | undefined): string {
 function synchronizeCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('synchronize', {
-      summary: 'Ask the MCP servers of a gateway anew for their tools, prompts and resources.',
+      summary: 'Fetch the tools, prompts and resources of a gateway’s MCP servers again.',
       examples: [
         { does: 'all of them', line: 'agentcore gateway synchronize' },
         { does: 'one of them', line: 'agentcore gateway synchronize --target docs' },
@@ -111,7 +111,7 @@ function synchronizeCommand(terminal: Terminal) {
         for (const reason of statusReasons) note(terminal, harmless(`${name}: ${reason}`));
       }
       if (targets.some(({ status }) => status !== 'READY'))
-        throw new CliError('failure', 'Not every server could be asked: what it offered before stays.');
+        throw new CliError('failure', 'Some servers did not answer. What they offered before stays.');
     });
 }
 
@@ -194,7 +194,7 @@ function limitsCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('limits', {
       summary: 'List the rate limits of a gateway.',
-      examples: [{ does: 'what goes through, and of which requests', line: 'agentcore gateway limits' }],
+      examples: [{ does: 'limits, and the requests that each counts', line: 'agentcore gateway limits' }],
     }),
   ).action(async ({ gateway: wanted, ...options }) => {
     const client = await controlClient(await findConnection(terminal, options));
@@ -221,7 +221,7 @@ function limitsCommand(terminal: Terminal) {
 function routesCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('routes', {
-      summary: 'List the routes of a gateway, in the order in which they are looked at.',
+      summary: 'List the routes of a gateway, in the order in which they are tried.',
       examples: [{ does: 'which requests go where', line: 'agentcore gateway routes' }],
     }),
   ).action(async ({ gateway: wanted, ...options }) => {

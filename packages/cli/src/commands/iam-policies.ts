@@ -57,7 +57,7 @@ export function putPolicyCommand(terminal: Terminal) {
 
 export function deletePolicyCommand(terminal: Terminal) {
   return ownerCommand('delete-policy', {
-    summary: 'Take a policy from a user or role.',
+    summary: 'Remove a policy from a user or role.',
     examples: [{ does: 'ada may no longer invoke', line: 'agentcore iam delete-policy invoke --user ada' }],
   })
     .argument('<name>', 'name of the policy')

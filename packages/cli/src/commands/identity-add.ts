@@ -116,7 +116,7 @@ function oauth2Command(terminal: Terminal) {
       printDone(terminal, json, made, `${name} is added.\n${made.credentialProviderArn}`);
       if (json) return;
       note(terminal, `Register this redirect URI at its server:  ${made.callbackUrl}`);
-      note(terminal, typed(terminal, `Then look whether it works:  agentcore identity test-provider ${name}`));
+      note(terminal, typed(terminal, `Then test it:  agentcore identity test-provider ${name}`));
     });
 }
 
@@ -163,6 +163,6 @@ function paymentCommand(terminal: Terminal) {
 
 function secretOf(secretId: string | undefined, jsonKey: string | undefined) {
   if ((secretId === undefined) !== (jsonKey === undefined))
-    throw new CliError('usage', 'A secret that stays where it is needs both --secret-arn and --json-key.');
+    throw new CliError('usage', '--secret-arn and --json-key go together.');
   return secretId === undefined || jsonKey === undefined ? undefined : { secretId, jsonKey };
 }

@@ -12,7 +12,7 @@ export function grantsCommand(terminal: Terminal) {
     details:
       'All grants of the account, newest first, or those of a user, a provider or an agent. Tokens are never shown.',
     examples: [
-      { does: 'of one user, as your application names him', line: 'agentcore identity grants --user ada' },
+      { does: 'of one user, by the id that your application uses', line: 'agentcore identity grants --user ada' },
       {
         does: 'of a user of an identity provider',
         line: 'agentcore identity grants --issuer https://id.example.com --subject 00u1',
@@ -56,8 +56,9 @@ function row({ id, user, workload, credentialProviderArn, scopes, grantedAt }: L
 /** What became of a grant at its provider, after "is over here". */
 const AT_PROVIDER: Readonly<Record<AtProvider, string>> = {
   revoked: 'its provider was told',
-  'not-offered': 'its provider offers no way to be told: what the agent has already got may count until it ends',
-  failed: 'its provider could not be told: what the agent has already got may count until it ends',
+  'not-offered':
+    'its provider does not support revocation, so tokens that the agent already has may work until they expire',
+  failed: 'its provider could not be told, so tokens that the agent already has may work until they expire',
 };
 
 /** `agentcore identity revoke`: ends grants. */
@@ -81,7 +82,7 @@ export function revokeCommand(terminal: Terminal) {
       for (const id of ids) {
         const atProvider = await revokeGrant(connection, id, terminal.signal);
         done.push({ id, atProvider });
-        if (!flags.json) print(terminal, `${id} is over here; ${AT_PROVIDER[atProvider]}.`);
+        if (!flags.json) print(terminal, `${id} is revoked here; ${AT_PROVIDER[atProvider]}.`);
       }
       if (flags.json) printJson(terminal, done);
     });

@@ -12,15 +12,15 @@ import { readSecret } from './read-secret.ts';
 /** What to do about a step that fails. */
 const REMEDIES: Readonly<Record<string, string>> = {
   discovery:
-    'Check the address, and whether the platform may call it: private ranges are opened by the operator (--allow-private-egress).',
-  tls: 'The certificate must be of an authority that is trusted; one of your own is named by certificateConfigurations.',
-  metadata: 'Check the discovery URL: opened in a browser it shows JSON with issuer and token_endpoint.',
+    'Check the address, and whether the platform may call it. The operator opens private addresses with --allow-private-egress.',
+  tls: 'The certificate must come from a trusted CA. Name a CA of your own in certificateConfigurations.',
+  metadata: 'Check the discovery URL. In a browser it must show JSON with issuer and token_endpoint.',
   'authorization page': 'Name a server that has one, or test another flow: --flow m2m.',
   consent: 'Check that the server has the redirect URI of the provider (agentcore identity show NAME), and the scopes.',
-  'user token': 'Give a token of a user that counts: a JWT of an issuer that the platform can ask for its keys.',
+  'user token': 'Give a valid token of a user: a JWT whose issuer publishes its keys to the platform.',
   'token endpoint': 'Check the server’s own log; the address is in its metadata.',
   'client authentication':
-    'Check client id, client secret and the way in which the server takes them (--client-authentication).',
+    'Check the client id, the client secret, and how the server expects them (--client-authentication).',
   grant: 'Check at the server that the client may use this flow.',
   scopes: 'Ask for scopes that this client has at its server.',
 };
@@ -41,8 +41,8 @@ export function testProviderCommand(terminal: Terminal) {
   return platformCommand('test-provider', {
     summary: 'Try the flow of an OAuth2 provider step by step, and show which step fails and why.',
     details:
-      'The platform asks the provider’s server as it does for an agent, and throws the token away. Without --flow it tries the flow that the provider is for: ' +
-      'an exchange of tokens where it has one; else a token of the client itself; a person’s consent where the client gets none, and at vendors such as Google. ' +
+      'The platform asks the provider’s server as it does for an agent, and throws the token away. Without --flow it tries the flow that fits the provider: ' +
+      'token exchange if the provider has it, otherwise a token of the client itself, otherwise the consent of a user. At vendors such as Google it tries consent. ' +
       'For a consent it prints a link. Open it and allow the access: the command waits for that, and then revokes it.',
     examples: [
       {
@@ -58,12 +58,12 @@ export function testProviderCommand(terminal: Terminal) {
   })
     .argument('<name>', 'name of the provider')
     .addOption(
-      new Option('--flow <flow>', 'the flow to try, if not the one that the provider is for').choices(
+      new Option('--flow <flow>', 'the flow to try (default: the one that fits the provider)').choices(
         Object.keys(FLOWS) as Flow[],
       ),
     )
     .option('--scope <scope...>', 'scopes to ask for')
-    .option('--audience <audience...>', 'whom the token is to be for')
+    .option('--audience <audience...>', 'audience of the token')
     .option('--user-token', 'exchange a token of a user, from standard input or a prompt')
     .option('--timeout <seconds>', 'how long to wait for the consent at most', secondsOption, 600)
     .action(async (name, { flow, scope: scopes = [], audience: audiences = [], userToken, timeout, ...flags }) => {

@@ -11,7 +11,7 @@ import { testProviderCommand } from './identity-test.ts';
 
 /** Where agents get keys and tokens of other services from. */
 export function identityCommand(terminal: Terminal) {
-  return commandGroup('identity', 'Keep keys and OAuth2 clients that agents get credentials by.', [
+  return commandGroup('identity', 'Manage the API keys and OAuth2 clients from which agents get credentials.', [
     addCommand(terminal),
     listCommand(terminal),
     showCommand(terminal),
@@ -47,7 +47,7 @@ function showCommand(terminal: Terminal) {
     summary: 'Show a credential provider. The secret is never shown.',
     details: 'The callback URL of an OAuth2 provider is the redirect URI to register at its server.',
     examples: [
-      { does: 'what is known of it', line: 'agentcore identity show orders' },
+      { does: 'its settings', line: 'agentcore identity show orders' },
       { does: 'its redirect URI in a script', line: 'agentcore identity show orders --json | jq -r .callbackUrl' },
     ],
   })
@@ -86,7 +86,7 @@ function removeCommand(terminal: Terminal) {
       const kind = await kindOf(client, name, wanted);
       await removeProvider(client, kind, name);
       printDone(terminal, flags.json, { name, kind, removed: true }, `${name} is removed.`);
-      if (kind === 'oauth2') note(terminal, 'Its server does not know: remove the client there as well.');
+      if (kind === 'oauth2') note(terminal, 'The provider’s server is not told. Remove the client there as well.');
     });
 }
 

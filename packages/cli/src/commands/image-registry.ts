@@ -78,8 +78,7 @@ async function askUsername(terminal: Terminal): Promise<string> {
 
 async function readPassword(terminal: Terminal, fromStdin: boolean | undefined): Promise<string> {
   if (!fromStdin && isInteractive(terminal)) return askSecret(terminal, 'Password or access token');
-  if (!fromStdin)
-    throw new CliError('usage', 'There is nobody to ask for the password: pipe it in with --password-stdin.');
+  if (!fromStdin) throw new CliError('usage', 'There is no terminal to ask for the password. Use --password-stdin.');
   // An editor or echo leaves a line end behind, which is no part of it.
   const password = (await text(terminal.stdin)).replace(/\r?\n$/, '');
   if (password === '') throw new CliError('usage', 'The password on standard input is empty.');

@@ -28,17 +28,17 @@ export interface ModelFlags {
 /** The target that `--models` asks for; undefined without it. Throws a `CliError` (usage). */
 export function inferenceTarget({ models, model, format }: ModelFlags): InferenceTargetConfiguration | undefined {
   if (models === undefined) {
-    if (model || format) throw new CliError('usage', '--model and --format are of --models.');
+    if (model || format) throw new CliError('usage', '--model and --format need --models.');
     return undefined;
   }
   const vendor = Object.hasOwn(VENDORS, models) ? VENDORS[models] : undefined;
-  if (vendor && format) throw new CliError('usage', `What ${models} speaks is known: leave --format out.`);
+  if (vendor && format) throw new CliError('usage', `The format of ${models} is known. Leave --format out.`);
   if (vendor?.connectorId !== undefined && !model)
     return { connector: { source: { connectorId: vendor.connectorId } } };
   if (!vendor && !/^https?:\/\//.test(models))
     throw new CliError(
       'usage',
-      `"${models}" is no provider of models.`,
+      `"${models}" is not a provider of models.`,
       `Write ${Object.keys(VENDORS).join(', ')}, or an address such as http://10.0.0.5:8000/v1.`,
     );
   const path = vendor?.path ?? PATHS[format ?? 'openai'];

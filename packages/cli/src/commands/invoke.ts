@@ -196,7 +196,7 @@ function checkHeader(what: string, value: string): void {
   throw new CliError(
     'usage',
     `${what} is made of visible ASCII characters; "${value.slice(0, 40)}" is not.`,
-    'Take letters, digits and signs such as - _ . @; what else names someone can be encoded, as in a URL.',
+    'Use letters, digits and signs such as - _ . @ and encode other characters as in a URL.',
   );
 }
 

@@ -10,7 +10,7 @@ const EXAMPLE = '1b2c3d4e-5f60-4718-9a2b-3c4d5e6f7081';
 
 /** Keys that never leave the platform, and the one that it seals everything secret with. */
 export function keyCommand(terminal: Terminal) {
-  return commandGroup('key', 'Keep keys that encrypt and sign, and never leave the platform.', [
+  return commandGroup('key', 'Manage keys that encrypt and sign. They never leave the platform.', [
     createCommand(terminal),
     listCommand(terminal),
     showCommand(terminal),
@@ -21,11 +21,11 @@ export function keyCommand(terminal: Terminal) {
     }),
     stateCommand(terminal, 'enable', {
       summary: 'Make a disabled key usable again.',
-      examples: [{ does: 'also after its deletion was called off', line: `agentcore key enable ${EXAMPLE}` }],
+      examples: [{ does: 'after its deletion was cancelled', line: `agentcore key enable ${EXAMPLE}` }],
     }),
     deleteCommand(terminal),
     stateCommand(terminal, 'cancel-deletion', {
-      summary: 'Keep a key that is going to be deleted. It is disabled then.',
+      summary: 'Cancel the deletion of a key. The key stays disabled.',
       examples: [{ does: 'keep it', line: `agentcore key cancel-deletion ${EXAMPLE}` }],
     }),
     rotateMasterCommand(terminal),
@@ -36,8 +36,8 @@ function createCommand(terminal: Terminal) {
   return platformCommand('create', {
     summary: 'Make a key, and show its ARN.',
     details:
-      'SYMMETRIC_DEFAULT encrypts, for the token vault (SetTokenVaultCMK). RSA_2048 signs by RS256 and PS256, ECC_NIST_P256 by ES256, for ' +
-      'OAuth2 clients that prove themselves by a signature.',
+      'SYMMETRIC_DEFAULT encrypts the token vault (SetTokenVaultCMK). RSA_2048 (RS256 and PS256) and ECC_NIST_P256 (ES256) sign, for ' +
+      'OAuth2 clients that authenticate by a signature.',
     examples: [
       { does: 'for the token vault', line: 'agentcore key create --description "token vault"' },
       { does: 'for an OAuth2 client that signs', line: 'agentcore key create --spec ECC_NIST_P256 --description crm' },
@@ -92,9 +92,9 @@ function showCommand(terminal: Terminal) {
 
 function deleteCommand(terminal: Terminal) {
   return platformCommand('delete', {
-    summary: 'Delete a key after some days, during which that can be called off.',
+    summary: 'Delete a key after some days. Until then you can cancel it.',
     details:
-      'It cannot be used from now on. Once it is gone, so is all that it encrypts; a token vault needs ResetTokenVaultKeyMaterial then.',
+      'The key cannot be used from now on. Once it is deleted, everything that it encrypts is lost. A token vault then needs ResetTokenVaultKeyMaterial.',
     examples: [
       { does: 'in 30 days', line: `agentcore key delete ${EXAMPLE}` },
       { does: 'at once; it cannot be brought back', line: `agentcore key delete ${EXAMPLE} --days 0` },
@@ -107,7 +107,7 @@ function deleteCommand(terminal: Terminal) {
       const path = `/keys/${segment(idOf(key))}/schedule-deletion`;
       const ended = await call(terminal, flags, { method: 'POST', path, body: { days: Number(days) } });
       const at = fieldOf(ended, 'deletionAt');
-      const says = at === undefined ? `${key} is deleted.` : `${key} is deleted at ${at}, unless that is called off.`;
+      const says = at === undefined ? `${key} is deleted.` : `${key} will be deleted at ${at}, unless you cancel it.`;
       printDone(terminal, flags.json, ended, says);
     });
 }
@@ -124,18 +124,18 @@ function stateCommand(terminal: Terminal, name: 'disable' | 'enable' | 'cancel-d
 
 function rotateMasterCommand(terminal: Terminal) {
   return platformCommand('rotate-master', {
-    summary: 'Replace the master key that the platform seals every secret with; nothing stops meanwhile.',
+    summary: 'Replace the master key that encrypts every secret. The platform keeps running.',
     details:
-      'Makes a new key in the file of master keys, seals all data keys anew and forgets the old one: back the file up again afterwards. With ' +
-      'keys from the configuration, or several servers, it seals everything with the first of the keys; the others can be taken out then.',
+      'The command adds a key to the file of master keys, encrypts all data keys with it, and removes the old one. Back the file up again afterwards. With ' +
+      'keys from the configuration, or with several servers, it encrypts everything with the first key. You can then remove the others.',
     examples: [{ does: 'and show the id of the new one', line: 'agentcore key rotate-master' }],
   }).action(async (flags) => {
     const done = await call(terminal, flags, { method: 'POST', path: '/master-key/rotate' });
     const kept = fieldOf(done, 'keysKept') === true;
     const next = kept
-      ? 'Take the other keys out of the file or the configuration of every server.'
+      ? 'Remove the other keys from the file or the configuration of every server.'
       : 'Back up the file of master keys now.';
-    const says = `The master key is ${fieldOf(done, 'keyId')} now; ${fieldOf(done, 'resealed')} data keys were sealed anew. ${next}`;
+    const says = `The master key is ${fieldOf(done, 'keyId')} now; ${fieldOf(done, 'resealed')} data keys were encrypted again. ${next}`;
     printDone(terminal, flags.json, done, says);
   });
 }

@@ -21,10 +21,10 @@ const DIMENSIONS: Readonly<Record<string, string>> = {
 /** `agentcore add limit`. */
 export function addLimitCommand(terminal: Terminal) {
   return platformCommand('limit', {
-    summary: 'Limit the requests to a gateway, or change a limit of that name.',
+    summary: 'Limit the requests to a gateway. A limit of that name is changed.',
     details: `Requests that have the same values count together. The words for --per are ${Object.keys(DIMENSIONS).join(', ')}, and any dimension of the API, such as $.context.jwt.team.`,
     examples: [
-      { does: 'each caller for himself', line: 'agentcore add limit fair --per caller --requests 60/minute' },
+      { does: 'a limit for each caller', line: 'agentcore add limit fair --per caller --requests 60/minute' },
       {
         does: 'less for one tool',
         line: 'agentcore add limit tools --per tool --for orders___buy --requests 2/second',
@@ -38,9 +38,9 @@ export function addLimitCommand(terminal: Terminal) {
   })
     .argument('<name>', 'letters, digits, - _ and .')
     .option('--gateway <name>', 'name or id of the gateway (default: the only one)')
-    .requiredOption('--per <dimensions...>', 'what requests have in common that count together')
-    .option('--for <values...>', 'only these values of --per, in its order (default: each value for itself)')
-    .option('--requests <rate>', 'such as 5/second or 100/minute; 0/second keeps them out')
+    .requiredOption('--per <dimensions...>', 'what requests must have in common to be counted together')
+    .option('--for <values...>', 'only these values of --per, in its order (default: each value is counted separately)')
+    .option('--requests <rate>', 'such as 5/second or 100/minute; 0/second refuses all')
     .option('--tokens <rate>', 'tokens of models, input and output, such as 20000/minute')
     .option('--connections <number>', 'requests that may be under way at the same time')
     .option('--description <text>', 'what it is for')
@@ -56,12 +56,12 @@ export function addLimitCommand(terminal: Terminal) {
           ...(connections !== undefined && { connections: [{ rate: countOf(connections), period: 'second' }] }),
         };
         if (!entry.requests && !entry.tokens && !entry.connections)
-          throw new CliError('usage', 'Say how much goes through: --requests, --tokens or --connections.');
+          throw new CliError('usage', 'Give a limit: --requests, --tokens or --connections.');
         const client = await controlClient(await findConnection(terminal, options));
         const { gatewayId: gatewayIdentifier = '', name } = await findGateway(client, wanted);
         const { description } = options;
         const limit = await addRateLimit(client, { gatewayIdentifier, rateLimitId, dimensionKeys, entry, description });
-        printDone(terminal, options.json, limit, `The limit ${rateLimitId} of ${name} holds.`);
+        printDone(terminal, options.json, limit, `The limit ${rateLimitId} of ${name} is in force.`);
       },
     );
 }
@@ -69,10 +69,10 @@ export function addLimitCommand(terminal: Terminal) {
 function rateOf(text: string): RateConfig {
   const [, rate = '', period = ''] = /^(\d+(?:\.\d+)?)\/(second|minute)$/.exec(text) ?? [];
   if (period === 'second' || period === 'minute') return { rate: Number(rate), period };
-  throw new CliError('usage', `"${text}" is no rate.`, 'Write for example 5/second or 100/minute.');
+  throw new CliError('usage', `"${text}" is not a rate.`, 'Write for example 5/second or 100/minute.');
 }
 
 function countOf(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
-  throw new CliError('usage', `"${text}" is no number of connections.`);
+  throw new CliError('usage', `"${text}" is not a number of connections.`);
 }

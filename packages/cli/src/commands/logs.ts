@@ -12,7 +12,7 @@ export function logsCommand(terminal: Terminal) {
   return platformCommand('logs', {
     summary: 'Show what an agent printed, session by session.',
     details:
-      'Times are of this machine’s zone; a line that was kept by an older platform has none. With --json each line is a JSON object {sessionId, at, line}, and `at` is in UTC.',
+      'Times are in this machine’s time zone. Lines that an older version kept have no time. With --json each line is a JSON object {sessionId, at, line}, and `at` is in UTC.',
     examples: [
       { does: 'what the agent in this folder printed', line: 'agentcore logs' },
       { does: 'the same, and what it prints from now on, until Ctrl-C', line: 'agentcore logs -f' },
@@ -75,8 +75,8 @@ async function requireSession(
   if (!live || live.some(({ sessionId }) => sessionId === session)) return;
   throw new CliError(
     'notFound',
-    `There is no session ${session} of ${name}: none that is alive, and none that has printed.`,
-    'See those that are alive with: agentcore status',
+    `There is no session ${session} of ${name}: it is not running and has printed nothing.`,
+    'List the running sessions with: agentcore status',
   );
 }
 
@@ -85,7 +85,7 @@ function shown(terminal: Terminal, text: string, times: boolean): string {
   try {
     entry = JSON.parse(text);
   } catch {
-    throw new CliError('failure', `The platform sent a log line that is no JSON: ${harmless(text).slice(0, 200)}`);
+    throw new CliError('failure', `The platform sent a log line that is not JSON: ${harmless(text).slice(0, 200)}`);
   }
   const field = (name: string): string => {
     const value: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, name) : undefined;

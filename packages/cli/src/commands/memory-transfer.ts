@@ -58,7 +58,7 @@ export function importMemoryCommand(terminal: Terminal) {
   return platformCommand('import', {
     summary: 'Import events and records into a memory. Nothing is extracted from them again.',
     details:
-      'Events get new ids; their order, moments, branches and content stay. Importing a file twice adds its events once.',
+      'Events get new ids; their order, times, branches and content stay. Importing a file twice adds its events once.',
     examples: [{ does: 'from a file', line: 'agentcore memory import copy-a1B2c3D4e5 support.jsonl' }],
   })
     .argument('<memory>', 'id or ARN of the memory')
@@ -202,5 +202,5 @@ function readLine(text: string, number: number): Line {
   } catch {
     // Said below.
   }
-  throw new CliError('usage', `Line ${number} is no line of an export.`);
+  throw new CliError('usage', `Line ${number} is not a line of an export.`);
 }

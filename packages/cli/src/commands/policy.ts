@@ -109,7 +109,7 @@ async function inputOf(given: string): Promise<unknown> {
   try {
     return JSON.parse(given.startsWith('@') ? await readFile(given.slice(1), 'utf8') : given);
   } catch (cause) {
-    throw new CliError('usage', 'The input is no JSON.', String(cause));
+    throw new CliError('usage', 'The input is not JSON.', String(cause));
   }
 }
 

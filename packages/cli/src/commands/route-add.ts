@@ -17,9 +17,9 @@ const ERRORS: Readonly<Record<string, string>> = {
 /** `agentcore add route`. */
 export function addRouteCommand(terminal: Terminal) {
   return platformCommand('route', {
-    summary: 'Send requests to a gateway to other targets than those of their paths or models: a rule.',
+    summary: 'Add a rule that sends requests of a gateway to other targets or models.',
     details:
-      'The rule with the lowest priority counts whose conditions a request meets. A rule without conditions is for all.',
+      'A request follows the first rule that it matches, by priority. A rule without conditions matches every request.',
     examples: [
       { does: 'a path', line: 'agentcore add route --path shop --to shop-v2' },
       { does: 'a tenth of it', line: 'agentcore add route --path shop --to shop-v1=90 shop-v2=10' },
@@ -33,7 +33,7 @@ export function addRouteCommand(terminal: Terminal) {
   })
     .option('--gateway <name>', 'name or id of the gateway (default: the only one)')
     .requiredOption('--to <targets...>', 'a target, or two with their shares of 100: a=90 b=10')
-    .option('--path <words...>', 'only requests whose path below the gateway begins so')
+    .option('--path <words...>', 'only requests whose path below the gateway begins with this')
     .option('--caller <arns...>', 'only those of these users and roles; * and ? stand for any')
     .option('--for-model <models...>', 'only those for these models, as clients name them; * and ? stand for any')
     .option('--model <id>', 'ask the target for this model instead')
@@ -43,7 +43,7 @@ export function addRouteCommand(terminal: Terminal) {
       `what counts as that: statuses such as 429 and 5XX, ${Object.keys(ERRORS).join(', ')} (default: 5XX and all three)`,
     )
     .option('--first-byte-timeout <milliseconds>', 'how long the target may take to begin before the next is asked')
-    .option('--priority <number>', 'from 1, which counts before all, to 1000000', '1000')
+    .option('--priority <number>', '1 to 1000000; 1 is tried first', '1000')
     .option('--description <text>', 'what it is for')
     .action(async ({ gateway: wanted, to, priority, description, ...options }) => {
       const wish: RouteWish = {
@@ -54,7 +54,7 @@ export function addRouteCommand(terminal: Terminal) {
       const connection = await findConnection(terminal, options);
       const { gatewayId = '', name } = await findGateway(await controlClient(connection), wanted);
       const route = await addRoute(connection, gatewayId, wish, terminal.signal);
-      printDone(terminal, options.json, route, `The route ${route.ruleId} of ${name} counts.`);
+      printDone(terminal, options.json, route, `The route ${route.ruleId} of ${name} is in force.`);
     });
 }
 
@@ -133,5 +133,5 @@ function routeOf(
 
 function wholeNumber(text: string): number {
   if (/^\d{1,7}$/.test(text)) return Number(text);
-  throw new CliError('usage', `"${text}" is no whole number.`);
+  throw new CliError('usage', `"${text}" is not a whole number.`);
 }

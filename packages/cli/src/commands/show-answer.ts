@@ -28,7 +28,7 @@ export async function showAnswer(
   let broken: string | undefined;
   const body = announced(answer.body, onFirst, (error) => {
     if (terminal.signal.aborted) throw error;
-    broken = `The answer broke off: the agent ended, or the connection to it (${systemCode(error) ?? String(error)}).`;
+    broken = `The answer broke off, because the agent or the connection to it ended (${systemCode(error) ?? String(error)}).`;
   });
   const { sessionId, contentType } = answer;
   let output: unknown;

@@ -8,7 +8,7 @@ import { checkSessionId, lastSession } from './invoke.ts';
 
 export function stopSessionCommand(terminal: Terminal) {
   return platformCommand('stop-session', {
-    summary: 'End a session; its memory and disk are gone.',
+    summary: 'End a session, and delete its memory and disk.',
     examples: [
       { does: 'end the session of the last call from here', line: 'agentcore stop-session' },
       {
@@ -24,7 +24,7 @@ export function stopSessionCommand(terminal: Terminal) {
       if (session !== undefined)
         checkSessionId(
           session,
-          'Leave it out for the session of the last call from this folder; agentcore status shows those that are alive.',
+          'Leave it out for the session of the last call from this folder; agentcore status shows the running ones.',
         );
       const { StopRuntimeSessionCommand } = await import('@aws-sdk/client-bedrock-agentcore');
       const connection = await findConnection(terminal, options);

@@ -12,7 +12,7 @@ const SAY_EVERY_MS = 15_000;
 
 export function waitCommand(terminal: Terminal) {
   return platformCommand('wait', {
-    summary: 'Wait for what the platform prepares in the background after its first start.',
+    summary: 'Wait until the platform has prepared its images and models in the background.',
     details:
       'These are the images of code-interpreter sessions, and the model that memory searches with. A machine makes or fetches them once. Exit status 0: all is ready. 1: something failed, or the time is over.',
     examples: [
@@ -43,7 +43,7 @@ const underWay = ({ state }: Preparation): boolean => state === 'under way';
 
 function remedyOf({ state, seconds: so, usualSeconds }: Preparation): string {
   return state === 'failed'
-    ? 'The platform tries it again when it is asked for; its log has more.'
+    ? 'The platform tries again when it is needed. Its log says more.'
     : `For ${so} s so far; it usually takes about ${usualSeconds} s.`;
 }
 

@@ -171,7 +171,7 @@ describe('an image that is made without a builder', () => {
       'folder-link/*',
     ])
       await expect(assemble(folder, `FROM base\nCOPY ${source} /x\n`)).rejects.toThrow(
-        /^Line 2 .*leads out of this folder/,
+        /^Line 2 .*is outside this folder/,
       );
     // As with any builder, `..` ends at the folder.
     await expect(assemble(folder, `FROM base\nCOPY ../../../../../../..${outside}/secret.txt /x\n`)).rejects.toThrow(

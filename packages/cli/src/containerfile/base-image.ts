@@ -30,14 +30,14 @@ export async function fetchBase(
     throw lineError(
       from.line,
       `${from.image} cannot be fetched. ${why}`,
-      'Where no registry can be reached, FROM node:24, node:22 or python:3.X (any variant), or scratch, can be stood on.',
+      'Without a registry, these bases work: FROM node:24, node:22 or python:3.X (any variant), and scratch.',
     );
   const second = await ask(own);
   const alsoNot = unreachable(second);
-  if (alsoNot !== undefined) throw new CliError('failure', `${own} cannot be had: ${alsoNot}`);
+  if (alsoNot !== undefined) throw new CliError('failure', `${own} cannot be made: ${alsoNot}`);
   return {
     base: checked(from, readBase(own, second)),
-    standIn: `${from.image} cannot be reached; the image stands on ${own} instead, made of the packages of the platform’s machine.`,
+    standIn: `${from.image} cannot be reached. The image uses ${own} instead, a base made from packages of the platform’s machine.`,
   };
 }
 

@@ -130,7 +130,7 @@ async function within(
   });
   if (real === undefined) return undefined;
   if (real !== folder && !real.startsWith(folder + sep))
-    throw lineError(step.line, `${path.slice(0, 200)} leads out of this folder, and nothing outside of it is copied.`);
+    throw lineError(step.line, `${path.slice(0, 200)} is outside this folder. Only files in the folder can be copied.`);
   const info = await lstat(real);
   return { path: real.slice(folder.length + 1), info };
 }
@@ -160,7 +160,7 @@ async function addFolder(
   add: (entry: LayerEntry) => void,
 ): Promise<void> {
   const walk = async (below: string, depth: number): Promise<void> => {
-    if (depth > DEEPEST) throw lineError(step.line, `${folder} has folders within folders more than ${DEEPEST} deep.`);
+    if (depth > DEEPEST) throw lineError(step.line, `${folder} has folders nested more than ${DEEPEST} deep.`);
     for (const name of (await readdir(join(context.folder, folder, below))).sort()) {
       const inner = posix.join(below, name);
       const source = posix.join(folder, inner);

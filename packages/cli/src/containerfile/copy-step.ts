@@ -24,8 +24,8 @@ export interface CopyStep {
 
 /** What to do about an instruction that cannot be carried out here. */
 export const WAY_OUT =
-  'Choose one: start Docker, or install buildah (Debian: apt-get install buildah), and deploy again · do that step beforehand and COPY what comes ' +
-  'of it · build elsewhere, push to a registry, and name it with "image" in agentcore.json.';
+  'Choose one: start Docker, or install buildah (Debian: apt-get install buildah), and deploy again · do that step beforehand and COPY the result ' +
+  '· build elsewhere, push to a registry, and name it with "image" in agentcore.json.';
 
 /** What a COPY or ADD below `folder` asks for. Throws a `CliError` (usage) that names the line. */
 export function copyStep(
@@ -41,10 +41,14 @@ export function copyStep(
     : words(instruction, lookup);
   const said = paths.at(-1);
   const sources = paths.slice(0, -1);
-  if (said === undefined || sources.length === 0) throw lineError(line, `${name} names what to copy, and where to.`);
+  if (said === undefined || sources.length === 0) throw lineError(line, `${name} needs a source and a target.`);
   for (const source of name === 'ADD' ? sources : []) {
     if (/^(https?|git|ssh):|^git@/i.test(source))
-      throw lineError(line, `ADD of ${source.slice(0, 100)} needs a builder: nothing is fetched here.`, WAY_OUT);
+      throw lineError(
+        line,
+        `ADD of ${source.slice(0, 100)} needs a builder: without one, nothing is fetched.`,
+        WAY_OUT,
+      );
     if (/\.(tar(\.\w+)?|tgz|tbz2?|txz)$/i.test(source))
       throw lineError(line, `ADD of ${source.slice(0, 100)} would be unpacked, which needs a builder.`, WAY_OUT);
   }
@@ -72,7 +76,7 @@ function owner(text: string | undefined, line: number, users: Readonly<Record<st
   if (uid === undefined || gid === undefined || ids.length > 2)
     throw lineError(
       line,
-      `--chown=${text.slice(0, 60)}: whose number that is stands in the base image.`,
+      `--chown=${text.slice(0, 60)}: only the base image knows the number of that name. Give the number.`,
       'Write numbers: --chown=1000:1000',
     );
   return { uid, gid };

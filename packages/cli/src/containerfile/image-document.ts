@@ -43,9 +43,9 @@ export function readBase(name: string, answer: unknown): BaseImage {
   }));
   const diffIds = texts(member(rootfs, 'diff_ids'));
   if (diffIds.length !== layers.length)
-    throw new TypeError(`${name}: its config does not name as many layers as it has.`);
+    throw new TypeError(`${name}: its config and its manifest have different numbers of layers.`);
   if (list(member(settings, 'OnBuild')).length > 0)
-    throw new TypeError(`${name} has ONBUILD instructions, which only a builder carries out.`);
+    throw new TypeError(`${name} has ONBUILD instructions, which need a builder.`);
   return {
     name,
     layers,

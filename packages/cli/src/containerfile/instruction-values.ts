@@ -24,7 +24,8 @@ export function args(instruction: Instruction, lookup: Lookup): [string, string 
   return placed(instruction, () =>
     splitWords(instruction.rest).map((word) => {
       const [name, value] = splitPair(word);
-      if (!/^[A-Za-z_]\w*$/.test(name)) throw lineError(instruction.line, `ARG ${name.slice(0, 60)}: that is no name.`);
+      if (!/^[A-Za-z_]\w*$/.test(name))
+        throw lineError(instruction.line, `ARG ${name.slice(0, 60)}: that is not a name.`);
       return [name, word.includes('=') ? expand(value, lookup) : undefined];
     }),
   );

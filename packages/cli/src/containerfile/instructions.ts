@@ -51,7 +51,7 @@ export function readInstructions(text: string): Instruction[] {
     const terminators = WITH_HERE_DOCUMENTS.has(instruction.name) ? hereDocuments(instruction.rest) : [];
     for (const { word, tabs } of terminators) {
       const end = lines.findIndex((line, i) => i >= at && (tabs ? line.replace(/^\t+/, '') : line) === word);
-      if (end === -1) throw lineError(first + 1, `the here-document is not ended by a line "${word}".`);
+      if (end === -1) throw lineError(first + 1, `the here-document has no end line "${word}".`);
       at = end + 1;
     }
     found.push({ ...instruction, hereDocument: terminators.length > 0 });
@@ -61,7 +61,7 @@ export function readInstructions(text: string): Instruction[] {
 
 function readInstruction(text: string, line: number): Omit<Instruction, 'hereDocument'> {
   const [, word, after = ''] = /^([A-Za-z]+)(?:\s+(.*))?$/s.exec(text) ?? [];
-  if (word === undefined) throw lineError(line, `${JSON.stringify(text.slice(0, 60))} is no instruction.`);
+  if (word === undefined) throw lineError(line, `${JSON.stringify(text.slice(0, 60))} is not an instruction.`);
   const name = word.toUpperCase();
   const flags: Instruction['flags'] = [];
   let rest = after.trim();
@@ -86,7 +86,7 @@ function checkDirectives(lines: readonly string[]): void {
     const [, name, value] = /^\s*#\s*([A-Za-z]+)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
     if (name === undefined) return;
     if (name.toLowerCase() === 'escape' && value !== '\\')
-      throw lineError(index + 1, 'only the backslash is taken as the escape character.', 'Leave the directive out.');
+      throw lineError(index + 1, 'only the backslash can be the escape character.', 'Leave the directive out.');
   }
 }
 

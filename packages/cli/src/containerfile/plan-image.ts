@@ -32,12 +32,11 @@ const KNOWN = new Set(
 export function checkInstructions(instructions: readonly Instruction[]): void {
   const stages = instructions.filter(({ name }) => name === 'FROM');
   for (const { line, name, flags, hereDocument } of instructions) {
-    if (name === 'RUN')
-      throw lineError(line, 'RUN needs a builder: nothing is executed here to make an image.', WAY_OUT);
+    if (name === 'RUN') throw lineError(line, 'RUN needs a builder: without one, no commands are run.', WAY_OUT);
     if (!KNOWN.has(name)) throw lineError(line, `${name.slice(0, 40)} is not understood without a builder.`, WAY_OUT);
     if (hereDocument) throw lineError(line, 'here-documents need a builder.', WAY_OUT);
     if (line === stages[1]?.line)
-      throw lineError(line, 'a second FROM needs a builder: only one stage is put together here.', WAY_OUT);
+      throw lineError(line, 'a second FROM needs a builder: without one, an image has only one stage.', WAY_OUT);
     const foreign = flags.find(([flag]) => !(allowedFlags[name] ?? []).includes(flag));
     if (foreign) throw lineError(line, `${name} --${foreign[0]} needs a builder.`, WAY_OUT);
   }
@@ -57,14 +56,14 @@ export function readFrom(instructions: readonly Instruction[]): { from: FromLine
   const globals = new Map<string, string>();
   const at = instructions.findIndex(({ name }) => name === 'FROM');
   for (const instruction of instructions.slice(0, at)) {
-    if (instruction.name !== 'ARG') throw lineError(instruction.line, `${instruction.name} stands above FROM.`);
+    if (instruction.name !== 'ARG') throw lineError(instruction.line, `${instruction.name} comes before FROM.`);
     for (const [name, value] of args(instruction, (name) => globals.get(name))) globals.set(name, value ?? '');
   }
   const instruction = instructions[at];
   if (!instruction) throw lineError(1, 'there is no FROM.');
   const [image = '', as, , ...more] = words(instruction, (name) => globals.get(name));
   if (image === '' || (as !== undefined && as.toUpperCase() !== 'AS') || more.length > 0)
-    throw lineError(instruction.line, 'FROM names one image, and perhaps AS a name.');
+    throw lineError(instruction.line, 'FROM takes one image, and optionally AS and a name.');
   const named = instruction.flags.find(([flag]) => flag === 'platform')?.[1];
   // $BUILDPLATFORM and $TARGETPLATFORM are this machine, whatever it is.
   const platform = named && placed(instruction, () => expand(named, (name) => globals.get(name)));
@@ -154,6 +153,6 @@ export function planImage(
 
 function port(word: string, line: number): string {
   const [, from, to, protocol = 'tcp'] = /^(\d{1,5})(?:-(\d{1,5}))?(?:\/(tcp|udp|sctp))?$/i.exec(word) ?? [];
-  if (from === undefined) throw lineError(line, `EXPOSE ${word.slice(0, 40)}: that is no port.`);
+  if (from === undefined) throw lineError(line, `EXPOSE ${word.slice(0, 40)}: that is not a port.`);
   return `${from}${to === undefined ? '' : `-${to}`}/${protocol.toLowerCase()}`;
 }

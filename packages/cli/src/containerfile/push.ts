@@ -77,7 +77,7 @@ async function refusal(response: Response): Promise<CliError> {
   const message = /"message":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? `the registry answers ${response.status}`;
   return new CliError(
     [401, 403].includes(response.status) ? 'denied' : 'failure',
-    `The image was not taken: ${message}.`,
+    `The registry refused the image: ${message}.`,
   );
 }
 

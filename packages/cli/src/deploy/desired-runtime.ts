@@ -31,7 +31,7 @@ export function desiredRuntime(
   if (!roleArn) {
     throw new CliError(
       'usage',
-      'No execution role is known: the platform was named without its connection.json.',
+      'No execution role is known, because the connection.json of the platform was not found.',
       'Name one with --role ARN or "roleArn" in agentcore.json; agentcore iam roles lists them.',
     );
   }

@@ -54,7 +54,7 @@ async function commandOf(
   if (file.language === 'containerfile') {
     throw new CliError(
       'usage',
-      'agentcore dev runs TypeScript, JavaScript and Python; an image runs on the platform.',
+      'agentcore dev runs TypeScript, JavaScript and Python. An image runs only on the platform.',
       'Deploy it with: agentcore deploy',
     );
   }

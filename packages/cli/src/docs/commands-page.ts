@@ -20,13 +20,13 @@ export function commandsPage(): string {
   const commands = program.commands.flatMap((command) => leaves(command, 'agentcore'));
   return [
     '# The command line: agentcore',
-    'Made from the commands themselves by `npm run docs:update`. Every command also explains itself: `agentcore deploy --help`.',
-    'Results go to stdout, progress and everything else to stderr. With `--json` the result is one JSON document (one a line for ' +
-      '`logs`), and a failure is one JSON line on stderr: `{"error":{"reason","message","remedy","exitStatus"}}`. Colours are left out ' +
-      'in a pipe and with `NO_COLOR`.',
-    'Which platform: `--endpoint`, else `AWS_ENDPOINT_URL_BEDROCK_AGENTCORE` or `AWS_ENDPOINT_URL`, else the platform whose credentials file ' +
-      '`AWS_SHARED_CREDENTIALS_FILE` names, else `.agentplatform/connection.json` ' +
-      'in this folder, one above it, or the home folder. Which keys: those of that file, those in the environment, or `--profile`.',
+    '`npm run docs:update` makes this page from the commands. Every command has `--help`, too: `agentcore deploy --help`.',
+    'Results go to stdout. Progress and everything else go to stderr. With `--json` the result is one JSON document, or one for each line of ' +
+      '`logs`. A failure is then one JSON line on stderr: `{"error":{"reason","message","remedy","exitStatus"}}`. There are no colours ' +
+      'in a pipe, or with `NO_COLOR`.',
+    'A command finds the platform by the first of these: `--endpoint`; `AWS_ENDPOINT_URL_BEDROCK_AGENTCORE` or `AWS_ENDPOINT_URL`; the platform to ' +
+      'which the credentials file in `AWS_SHARED_CREDENTIALS_FILE` belongs; `.agentplatform/connection.json` ' +
+      'in this folder, a folder above, or the home folder. It signs with `--profile`, with keys in the environment, or with the keys of that platform.',
     '## Exit status',
     table(
       ['status', 'meaning'],

@@ -78,7 +78,11 @@ export async function installGvisor({
     return join(folder, 'runsc');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
-      throw new CliError('failure', 'gVisor is built with Go, and there is none here.', 'apt-get install golang-go');
+      throw new CliError(
+        'failure',
+        'gVisor is built with Go, but Go is not installed here.',
+        'apt-get install golang-go',
+      );
     throw error;
   } finally {
     await rm(place, { recursive: true, force: true });

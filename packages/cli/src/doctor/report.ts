@@ -83,7 +83,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const restarts = field('restarts');
   const model = field('model');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
-    throw new CliError('failure', 'The platform’s answer to doctor cannot be read; it may be of another version.');
+    throw new CliError('failure', 'The platform’s answer to doctor cannot be read. It may be a different version.');
   }
   return {
     platform: connection.endpoint,

@@ -20,7 +20,7 @@ export async function copyPackages(folder: string, names: string[], stage: strin
       if (!needed) return;
       throw new CliError(
         'usage',
-        `The package "${name}" is to be shipped, and it is not installed.`,
+        `The package "${name}" is needed, but it is not installed.`,
         'Install it first: npm install',
       );
     }

@@ -37,7 +37,7 @@ export async function packageCode(project: Project, options: StageOptions): Prom
     if (zipBytes > limits.zip || content.unpackedBytes > limits.unpacked) {
       throw new CliError(
         'usage',
-        `The agent is too large: ${megabytes(zipBytes)} zipped and ${megabytes(content.unpackedBytes)} unpacked; allowed are 250 MB and 750 MB.`,
+        `The agent is too large: ${megabytes(zipBytes)} zipped and ${megabytes(content.unpackedBytes)} unpacked. At most 250 MB and 750 MB are allowed.`,
         'Leave files out with "exclude" in agentcore.json, or deploy an image with language containerfile.',
       );
     }

@@ -42,7 +42,7 @@ export async function packageFunction(cwd: string, path: string, signal: AbortSi
     await cp(source, stage, { recursive: true, dereference: true, filter });
     const zip = join(folder, 'code.zip');
     const { sha256, files } = contentOf(await writeZip([stage], zip, signal));
-    if (files === 0) throw new CliError('usage', `${path} holds no files.`);
+    if (files === 0) throw new CliError('usage', `${path} contains no files.`);
     return { zip, sha256, guess: await guess(source), [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();

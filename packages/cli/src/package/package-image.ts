@@ -11,7 +11,7 @@ import { runTool } from './run-tool.ts';
 type Say = (text: string) => void;
 
 const WITHOUT_BUILDER =
-  'A Containerfile without RUN needs no builder, and no registry where FROM names node or python: agentcore deploy --builder none';
+  'A Containerfile without RUN needs no builder. It needs no registry either if FROM names node or python: agentcore deploy --builder none';
 
 /** What makes images of Containerfiles: Docker's engine, Buildah, or this program itself, which executes nothing. */
 export const builders = ['docker', 'buildah', 'none'] as const;
@@ -47,7 +47,7 @@ async function notWorking(builder: keyof typeof remedies, signal: AbortSignal): 
     return new CliError(
       'failure',
       `The image cannot be built with ${builder}: ${why}.`,
-      `${remedy}, or build with another: agentcore deploy --builder ${others} (none can do all but RUN).`,
+      `${remedy}, or build with another: agentcore deploy --builder ${others} ("none" builds everything except RUN).`,
       { cause: error },
     );
   }

@@ -30,7 +30,7 @@ export async function pythonPackages({ folder, version, signal, say }: InstallOp
   if (!python) {
     throw new CliError(
       'failure',
-      'requirements.txt names packages, and there is no Python here to install them with.',
+      'requirements.txt names packages, but there is no Python here to install them.',
       'Install python3 and its pip.',
     );
   }

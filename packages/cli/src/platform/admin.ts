@@ -20,7 +20,7 @@ export interface AdminRequest {
 
 /** A name as one part of a path. Throws a `CliError` (usage) for the two that an address leaves out, however they are written. */
 export function segment(name: string): string {
-  if (name === '.' || name === '..') throw new CliError('usage', `"${name}" cannot be a name.`);
+  if (name === '.' || name === '..') throw new CliError('usage', `"${name}" is not a valid name.`);
   return encodeURIComponent(name);
 }
 
@@ -50,7 +50,7 @@ export async function adminJson(connection: Connection, request: AdminRequest): 
   try {
     return JSON.parse(text);
   } catch {
-    throw new CliError('failure', `${connection.endpoint} answers ${request.path} with something that is no JSON.`);
+    throw new CliError('failure', `${connection.endpoint} answers ${request.path} with something that is not JSON.`);
   }
 }
 

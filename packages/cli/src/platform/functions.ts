@@ -79,7 +79,7 @@ async function toolSchema(cwd: string, tools: string): Promise<McpLambdaTargetCo
   if (!Array.isArray(listed))
     throw new CliError(
       'usage',
-      `${tools} must hold a JSON list of tools, each with name, description and inputSchema.`,
+      `${tools} must contain a JSON list of tools, each with name, description and inputSchema.`,
     );
   // The platform checks each of them.
   return { inlinePayload: listed };

@@ -22,8 +22,8 @@ export async function gatewayClient(
     const message = error instanceof Error ? error.message : String(error);
     throw new CliError(
       'failure',
-      `The gateway lets nobody in: ${message}`,
-      access === 'signed' ? 'Where it takes tokens, put one into AGENTCORE_GATEWAY_TOKEN.' : undefined,
+      `The gateway did not accept the caller: ${message}`,
+      access === 'signed' ? 'If the gateway accepts tokens, put one into AGENTCORE_GATEWAY_TOKEN.' : undefined,
       { cause: error },
     );
   }

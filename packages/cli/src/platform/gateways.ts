@@ -36,9 +36,9 @@ export async function findGateway(
     throw new CliError(
       'notFound',
       wanted === undefined ? 'There is no gateway yet.' : `There is no gateway ${wanted}.`,
-      wanted === undefined ? 'Make one: agentcore add gateway NAME' : 'See which there are: agentcore gateway list',
+      wanted === undefined ? 'Make one: agentcore add gateway NAME' : 'List them: agentcore gateway list',
     );
-  if (other) throw new CliError('usage', 'There are several gateways.', 'Say which: --gateway NAME');
+  if (other) throw new CliError('usage', 'There are several gateways.', 'Name one: --gateway NAME');
   return client.send(new GetGatewayCommand({ gatewayIdentifier: only.gatewayId }));
 }
 
@@ -107,7 +107,7 @@ export async function synchronizeTargets(
     throw new CliError(
       'notFound',
       target === undefined ? 'The gateway has no MCP server to ask.' : `The gateway has no target ${target}.`,
-      'See which there are: agentcore gateway show',
+      'List them: agentcore gateway show',
     );
   const settled: GetGatewayTargetResponse[] = [];
   for (const { targetId = '' } of servers) {
@@ -150,11 +150,7 @@ export async function removeFromGateway(
   const all = await listTargets(client, gatewayIdentifier);
   const fitting = all.filter(({ name, targetId }) => target === undefined || name === target || targetId === target);
   if (target !== undefined && fitting.length === 0)
-    throw new CliError(
-      'notFound',
-      `The gateway has no target ${target}.`,
-      'See which there are: agentcore gateway show',
-    );
+    throw new CliError('notFound', `The gateway has no target ${target}.`, 'List them: agentcore gateway show');
   for (const { targetId } of fitting)
     await client.send(new sdk.DeleteGatewayTargetCommand({ gatewayIdentifier, targetId }));
   if (target === undefined) await client.send(new sdk.DeleteGatewayCommand({ gatewayIdentifier }));

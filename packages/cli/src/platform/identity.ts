@@ -52,11 +52,7 @@ export async function kindOf(
   if (wanted !== undefined) return wanted;
   const [only, ...others] = (await listProviders(client)).filter((one) => one.name === name);
   if (!only)
-    throw new CliError(
-      'notFound',
-      `There is no credential provider ${name}.`,
-      'See which there are: agentcore identity list',
-    );
+    throw new CliError('notFound', `There is no credential provider ${name}.`, 'List them: agentcore identity list');
   if (others.length === 0) return only.kind;
   const kinds = [only, ...others].map(({ kind }) => `--kind ${kind}`).join(' or ');
   throw new CliError('usage', `There are several providers named ${name}.`, `Say which: ${kinds}`);

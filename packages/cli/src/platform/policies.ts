@@ -32,7 +32,7 @@ export async function findPolicyEngine(
       wanted === undefined ? 'There is no policy engine yet.' : `There is no policy engine ${wanted}.`,
       'Make one: agentcore add policy-engine --name NAME',
     );
-  if (other) throw new CliError('usage', 'There are several policy engines.', 'Say which: --engine NAME');
+  if (other) throw new CliError('usage', 'There are several policy engines.', 'Name one: --engine NAME');
   return only;
 }
 

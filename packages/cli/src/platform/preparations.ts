@@ -19,7 +19,7 @@ export async function askPreparations(connection: Connection, signal: AbortSigna
   const value = await adminJson(connection, { path: '/preparations', signal: either });
   const found = typeof value === 'object' && value !== null ? Reflect.get(value, 'preparations') : undefined;
   if (Array.isArray(found) && found.every(isPreparation)) return found;
-  throw new CliError('failure', 'The platform does not say what it prepares; it may be of another version.');
+  throw new CliError('failure', 'The platform does not report what it prepares. It may be a different version.');
 }
 
 function isPreparation(value: unknown): value is Preparation {

@@ -30,7 +30,11 @@ export async function openShell(connection: Connection, target: ShellTarget): Pr
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve(socket));
     socket.on('error', (cause) =>
-      reject(new CliError('unreachable', `No shell at ${connection.endpoint}: ${cause.message}`, undefined, { cause })),
+      reject(
+        new CliError('unreachable', `No shell could be opened at ${connection.endpoint}: ${cause.message}`, undefined, {
+          cause,
+        }),
+      ),
     );
     socket.once('unexpected-response', (_request, response) => {
       let text = '';

@@ -18,7 +18,7 @@ export const sdkFile = 'vendor/agentplatform.tgz';
 /** Why a project cannot be called that; undefined when it can. */
 export function nameProblem(name: string): string | undefined {
   if (/^[a-zA-Z][a-zA-Z0-9_-]{0,47}$/.test(name)) return undefined;
-  return 'A name is a letter, then letters, digits, "-" and "_", at most 48 characters.';
+  return 'A name begins with a letter, followed by letters, digits, "-" and "_", at most 48 characters.';
 }
 
 /** Writes a new project into `folder`, which must be missing or empty; `agentcore` is what this program is called. Resolves with the files written. */

@@ -139,7 +139,7 @@ describe('findProject', () => {
       expect(await findProject(join(folder, 'a/b'))).toBeUndefined();
       await writeFile(join(folder, 'agentcore.json'), '{"name":"a","language":"python","entrypoint":"main.py"}');
       await expect(findProject(join(folder, 'a/b'))).rejects.toThrow(
-        'names entrypoint "main.py", and there is no such file',
+        'names entrypoint "main.py", but there is no such file',
       );
       await writeFile(join(folder, 'main.py'), '');
       expect(await findProject(join(folder, 'a/b'))).toMatchObject({ folder, file: { name: 'a' } });

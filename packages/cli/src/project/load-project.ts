@@ -64,13 +64,14 @@ export async function parseProject(text: string, path: string): Promise<ProjectF
 function contradictions(file: ProjectFile): string[] {
   const problems: string[] = [];
   if (file.language === 'containerfile') {
-    if (file.entrypoint) problems.push('entrypoint: not with language containerfile; the image names its own command');
-    if (file.runtime) problems.push('runtime: not with language containerfile; the image brings its own');
-    if (file.image && file.containerfile) problems.push('image and containerfile: only one of them');
+    if (file.entrypoint)
+      problems.push('entrypoint: cannot be used with language containerfile; the image names its own command');
+    if (file.runtime) problems.push('runtime: cannot be used with language containerfile; the image brings its own');
+    if (file.image && file.containerfile) problems.push('image and containerfile: give only one of them');
   } else {
     if (!file.entrypoint)
       problems.push('entrypoint: is missing; name the file to run, such as "index.ts" or "main.py"');
-    if (file.image) problems.push('image: only with language containerfile');
+    if (file.image) problems.push('image: needs language containerfile');
     const family = file.language === 'python' ? 'PYTHON_' : 'NODE_';
     if (file.runtime && !file.runtime.startsWith(family)) {
       problems.push(`runtime: ${file.runtime} does not run ${file.language}`);
@@ -78,7 +79,8 @@ function contradictions(file: ProjectFile): string[] {
     if (file.entrypoint?.split('/').includes('..')) problems.push('entrypoint: must stay inside the folder');
   }
   for (const name of file.secrets ?? [])
-    if (file.environment && name in file.environment) problems.push(`secrets: ${name} is in environment, too`);
+    if (file.environment && name in file.environment)
+      problems.push(`secrets: ${name} is also in environment; remove it there`);
   const { idleRuntimeSessionTimeout: idle, maxLifetime } = file.lifecycle ?? {};
   if (idle !== undefined && maxLifetime !== undefined && idle > maxLifetime) {
     problems.push('lifecycle: idleRuntimeSessionTimeout must not be more than maxLifetime');
@@ -96,7 +98,7 @@ async function checkFiles({ folder, file }: Project, path: string): Promise<void
   if (!named) return;
   const info = await stat(join(folder, named.file)).catch(() => undefined);
   if (!info?.isFile())
-    throw new CliError('usage', `${path} names ${named.field} "${named.file}", and there is no such file.`);
+    throw new CliError('usage', `${path} names ${named.field} "${named.file}", but there is no such file.`);
 }
 
 function sentence(error: ErrorObject): string {

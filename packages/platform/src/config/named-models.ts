@@ -41,8 +41,8 @@ function modelOf([name, entry]: [string, unknown]): ModelConfig {
   // Each member came from its own reader.
   const config = given as Partial<ModelConfig> & Pick<ModelConfig, 'provider' | 'answersFor'>;
   const url = config.url ?? PROVIDER_URLS[config.provider];
-  if (config.model === undefined) throw new Error(`must say ${name}.model, its id at the provider`);
-  if (url === undefined) throw new Error(`must say ${name}.url, where the OpenAI-compatible service is`);
+  if (config.model === undefined) throw new Error(`must have ${name}.model, its id at the provider`);
+  if (url === undefined) throw new Error(`must have ${name}.url, the address of the OpenAI-compatible service`);
   return { ...config, name, model: config.model, url };
 }
 

@@ -6,7 +6,7 @@ import { bytes, choice, cidrs, decimal, integer, optionalWord, seconds, word } f
 export const sandbox = {
   provider: choice(['auto', 'oci', 'docker', 'process'], {
     about:
-      'How sessions are isolated; auto takes the best isolation that works here and never falls back to process, which has none.',
+      'How sessions are isolated. auto takes the best isolation that works on this machine. It never takes process, which has none.',
     default: 'auto',
     flag: 'sandbox',
   }),
@@ -18,15 +18,14 @@ export const sandbox = {
     expected: 'a command name or path',
   }),
   dockerSocket: word({
-    about: 'Where the Docker daemon listens that provider docker uses; it must run on this host as root.',
+    about: 'Socket of the Docker daemon for the provider docker. The daemon must run on this host as root.',
     unit: 'path',
     default: '/var/run/docker.sock',
     pattern: /^\/[^\0]+$/,
     expected: 'an absolute path',
   }),
   dockerRuntime: optionalWord({
-    about:
-      "Runtime of that daemon, e.g. runsc or kata-runtime, by the name it has there; the daemon's default when not set.",
+    about: "Name of a runtime of that daemon, such as runsc or kata-runtime. If not set, it is the daemon's default.",
     pattern: /^[\w.+-]+$/,
     expected: 'the name of a runtime',
   }),
@@ -36,7 +35,7 @@ export const sandbox = {
   }),
   allowPrivateEgress: cidrs({
     about:
-      'Private ranges that every sandbox may reach all the same. One service for one agent: agentcore deploy --allow-egress HOST:PORT.',
+      'Private ranges that every sandbox may reach. To open one service for one agent, use agentcore deploy --allow-egress HOST:PORT.',
     default: [],
   }),
   cniDir: word({
@@ -47,32 +46,32 @@ export const sandbox = {
     expected: 'a path',
   }),
   disk: choice(['loop', 'tmpfs'], {
-    about: 'Where a sandbox writes: loop = an ext4 file of its own, tmpfs = memory, for hosts without loop devices.',
+    about: 'Disk of a sandbox: loop = an ext4 file of its own, tmpfs = memory, for hosts without loop devices.',
     default: 'loop',
   }),
   snapshotBytes: bytes({
     about:
-      'Snapshots of warm agents that are kept on disk, on gVisor: a session of a version with a warm-up hook begins from one. 0 = none.',
+      'Disk space for snapshots of warm agents on gVisor. Sessions of a version with a warm-up hook start from a snapshot. 0 = no snapshots.',
     defaultText: '4 GiB',
     default: 4 * 2 ** 30,
     min: 0,
     max: 2 ** 42,
   }),
   preparedNetworks: integer({
-    about: 'Networks that are kept ready, so that a new sandbox need not wait for one.',
+    about: 'Networks that are made in advance for new sandboxes.',
     default: 2,
     min: 0,
     max: 256,
   }),
   firstId: integer({
     about:
-      'First id of the host that sandboxes of provider oci are given, rounded up to a multiple of 65,536: from there on each has 65,536 to itself while it lives. Ranges that /etc/subuid, /etc/subgid or accounts of this machine name are left out, but for lines of /etc/subuid that name agentplatform.',
+      'First user id of the host for sandboxes of the provider oci, rounded up to a multiple of 65,536. Each sandbox has 65,536 ids of its own while it runs. Ranges in /etc/subuid, /etc/subgid and ids of accounts of this machine are not used, except lines of /etc/subuid for agentplatform.',
     default: 2_000_224_256,
     min: 131_072,
     max: 4_294_901_760,
   }),
   idRanges: integer({
-    about: 'How many ranges of 65,536 ids there are for the sandboxes of all platforms on this machine.',
+    about: 'Number of ranges of 65,536 ids for the sandboxes of all platforms on this machine.',
     default: 2048,
     min: 2,
     max: 60_000,
@@ -92,9 +91,9 @@ export const sandbox = {
       min: 16 * 2 ** 20,
       max: 2 ** 42,
     }),
-    pids: integer({ about: 'Processes and threads of one sandbox.', default: 1024, min: 8, max: 4_194_304 }),
+    pids: integer({ about: 'Most processes and threads of one sandbox.', default: 1024, min: 8, max: 4_194_304 }),
     diskBytes: bytes({
-      about: 'What one sandbox may write to its root file system and /tmp together.',
+      about: 'Disk space of one sandbox: its root file system and /tmp together.',
       defaultText: '2 GiB',
       default: 2 * 2 ** 30,
       min: 2 ** 20,
@@ -110,47 +109,46 @@ export const sandbox = {
   },
   sharedMounts: optionalWord({
     about:
-      "Places that sandboxes share, by the access point whose ARN a runtime's filesystemConfigurations names: a directory of this server, an NFS export, or a prefix of the object store that `objects` names.",
+      'Places that sandboxes can share, each under the id of an access point. A place is a directory of this server, an NFS export, or a prefix of the object store. Runtimes name the access point in filesystemConfigurations.',
     unit: 'fsap-ID=/DIR|nfs://HOST/EXPORT|s3://BUCKET/PREFIX[,…]',
     pattern: PLACES,
     expected: 'access points with places, such as fsap-0123456789abcdef0=/srv/shared',
   }),
   maxConnections: integer({
     about:
-      'Connections that one sandbox may have at once to the platform (169.254.170.2); one more is closed as it comes.',
+      'Most open connections of one sandbox to the platform (169.254.170.2). Further connections are closed at once.',
     default: 64,
     min: 1,
     max: 100_000,
   }),
   requestsPerSecond: decimal({
     about:
-      'Requests per second of one sandbox to the platform, with a burst of as many; beyond it they are answered with 429. 0 = no limit.',
+      'Most requests per second of one sandbox to the platform, with a burst of the same size. Further requests get 429. 0 = no limit.',
     default: 250,
     min: 0,
     max: 1_000_000,
   }),
   credentialsSeconds: seconds({
-    about:
-      'How long the credentials of its execution role count that a sandbox is given; new ones are there when half of it is over.',
+    about: 'How long the role credentials of a sandbox are valid. The sandbox gets new ones after half of this time.',
     default: 3600,
     min: 900,
     max: 3600,
   }),
   startTimeoutSeconds: seconds({
-    about: 'How long a new sandbox may take until it answers on its port.',
+    about: 'Time limit for a new sandbox to answer on its port.',
     default: 60,
     min: 0.1,
     max: 3600,
   }),
   maxConcurrentStarts: integer({
-    about: 'Sandboxes that start at the same time; more wait.',
+    about: 'Most sandboxes that start at the same time. Others wait.',
     default: ({ cpus }) => Math.max(2, cpus * 2),
     defaultText: 'twice the CPUs of the machine',
     min: 1,
     max: 1024,
   }),
   maxQueuedStarts: integer({
-    about: 'Starts that may wait; beyond it a new session is refused with ThrottlingException.',
+    about: 'Most starts that may wait. Further sessions are refused with ThrottlingException.',
     default: 256,
     min: 0,
     max: 100_000,

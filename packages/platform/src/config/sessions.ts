@@ -5,21 +5,21 @@ import { bytes, decimal, integer, optionalBytes, seconds } from './setting.ts';
 export const pool = {
   maxPerVersion: integer({
     about:
-      'Most sandboxes that stand ready for new sessions of one version of a runtime. There are none before its first session, one after it, and more only where sessions come fast; 0 = never any.',
+      'Most sandboxes that are started in advance for one version of a runtime. There are none before its first session, then one, and more only if sessions come fast. 0 = none.',
     default: ({ cpus }) => Math.min(8, cpus),
     defaultText: 'the CPUs of the machine, at most 8',
     min: 0,
     max: 1024,
   }),
   maxTotal: integer({
-    about: 'Most sandboxes that stand ready, of all runtimes and code interpreters together.',
+    about: 'Most sandboxes that are started in advance, of all runtimes and code interpreters together.',
     default: ({ cpus }) => Math.min(16, cpus * 2),
     defaultText: 'twice the CPUs of the machine, at most 16',
     min: 0,
     max: 4096,
   }),
   idleSeconds: seconds({
-    about: 'How long after its last new session a version still has sandboxes that stand ready.',
+    about: 'How long after its last new session a version keeps sandboxes that were started in advance.',
     default: 600,
     min: 1,
     max: 86_400,
@@ -28,33 +28,33 @@ export const pool = {
 
 export const session = {
   idleSeconds: seconds({
-    about: 'A session without activity for this long ends, unless its runtime says otherwise.',
+    about: 'Idle time after which a session ends. A runtime may set another value.',
     default: 900,
     min: 0.1,
     max: 28_800,
   }),
   maxLifetimeSeconds: seconds({
-    about: 'A session ends after this long, active or not.',
+    about: 'Time after which a session ends, even if it is active.',
     default: 28_800,
     min: 0.1,
     max: 28_800,
   }),
   storageBytes: bytes({
-    about: 'Size of the storage of one session, for runtimes that have sessionStorage.',
+    about: 'Size of the sessionStorage of one session.',
     defaultText: '1 GiB',
     default: 2 ** 30,
     min: 16 * 2 ** 20,
     max: 2 ** 42,
   }),
   storageIdleSeconds: seconds({
-    about: 'How long the storage of a session is kept that nobody uses.',
+    about: 'How long unused sessionStorage is kept.',
     defaultText: '14 days',
     default: 14 * 86_400,
     min: 60,
     max: 10 * 365 * 86_400,
   }),
   teardownSeconds: seconds({
-    about: 'How long a sandbox may take to end by itself before it is killed.',
+    about: 'Time that a sandbox gets to end by itself before it is killed.',
     default: 15,
     min: 0,
     max: 600,
@@ -66,13 +66,13 @@ export const session = {
     max: 600,
   }),
   pingTimeoutSeconds: seconds({
-    about: 'How long the answer to a health check may take.',
+    about: 'Time limit for the answer to a health check.',
     default: 10,
     min: 0.05,
     max: 600,
   }),
   pingFailures: integer({
-    about: 'Health checks that fail in a row until the session ends.',
+    about: 'Number of failed health checks in a row after which a session ends.',
     default: 3,
     min: 1,
     max: 100,
@@ -112,7 +112,7 @@ export const images = {
 export const quotas = {
   sessionsPerAccount: integer({
     about:
-      'Live sessions of one account on one server, of agents and code interpreters together; beyond it a new one is refused with ServiceQuotaExceededException.',
+      'Most live sessions of one account on one server, of agents and code interpreters together. Further sessions are refused with ServiceQuotaExceededException.',
     default: ({ memoryBytes }) => Math.min(1000, Math.max(16, Math.floor(memoryBytes / (32 * 2 ** 20)))),
     defaultText: '1000, at most one for each 32 MiB of the machine’s memory',
     min: 1,
@@ -138,7 +138,7 @@ export const quotas = {
   }),
   imageBytesPerAccount: bytes({
     about:
-      'What the images of one account may take together: layers and manifests that it pushed, that were pulled for it and that were made of its code, and its unpacked images, each file of which counts 4 KiB more; beyond it a push is refused (DENIED), and so is an agent runtime (ServiceQuotaExceededException). The platform’s own base images do not count.',
+      'Most disk space for the images of one account: what was pushed, pulled and made from code, and the unpacked images, where each file counts 4 KiB more. Then a push is refused (DENIED), and so is a new agent runtime (ServiceQuotaExceededException). The platform’s own base images do not count.',
     defaultText: '50 GiB',
     default: 50 * 2 ** 30,
     min: 2 ** 20,
@@ -146,56 +146,56 @@ export const quotas = {
   }),
   imagePartsPerAccount: integer({
     about:
-      'Manifests, tags and layers that the repositories of one account may hold together in the platform’s registry, each counted in every repository that has it.',
+      'Most manifests, tags and layers of one account in the platform’s registry. Each counts once in every repository that has it.',
     default: 100_000,
     min: 100,
     max: 100_000_000,
   }),
   invocationsPerSecond: decimal({
-    about: 'Invocations per second of one endpoint, with a burst of as many; 0 = no limit.',
+    about: 'Most invocations per second of one endpoint, with a burst of the same size. 0 = no limit.',
     default: 25,
     min: 0,
     max: 1_000_000,
   }),
   requestsPerSecond: decimal({
     about:
-      'Requests per second of one principal (a user, a session of a role, a subject of tokens) from other machines than trustedAddresses, with a burst of as many; beyond it they are answered with 429. 0 = no limit.',
+      'Most requests per second of one principal (a user, a role session, the subject of a token), with a burst of the same size. Further requests get 429. Requests from trustedAddresses do not count. 0 = no limit.',
     default: 1000,
     min: 0,
     max: 1_000_000,
   }),
   bytesPerMemory: optionalBytes({
     about:
-      'What one memory may hold, its indexes counted; beyond it nothing is added (ServiceQuotaExceededException). Not set = a tenth of the disk that the data directory is on; 0 = no limit.',
+      'Most bytes of one memory, with its indexes. Then nothing can be added (ServiceQuotaExceededException). Not set = a tenth of the disk of the data directory. 0 = no limit.',
     min: 0,
     max: 2 ** 50,
   }),
   memoryBytesPerAccount: optionalBytes({
-    about: 'What all memories of one account may hold together. Not set = a quarter of that disk; 0 = no limit.',
+    about: 'Most bytes of all memories of one account. Not set = a quarter of that disk. 0 = no limit.',
     min: 0,
     max: 2 ** 50,
   }),
   objectBytesPerBucket: optionalBytes({
     about:
-      'What one bucket of the embedded object store may hold, uploads that are not completed counted; beyond it nothing is added (QuotaExceeded). Not set = a quarter of that disk; 0 = no limit.',
+      'Most bytes of one bucket of the embedded object store, with incomplete uploads. Then nothing can be added (QuotaExceeded). Not set = a quarter of that disk. 0 = no limit.',
     min: 0,
     max: 2 ** 50,
   }),
   objectBytesPerAccount: optionalBytes({
     about:
-      'What all buckets of one account in the embedded object store may hold together. Not set = a quarter of that disk; 0 = no limit.',
+      'Most bytes of all buckets of one account in the embedded object store. Not set = a quarter of that disk. 0 = no limit.',
     min: 0,
     max: 2 ** 50,
   }),
   objectsPerAccount: integer({
-    about: 'Objects of one account in the embedded object store, uploads that are not completed counted.',
+    about: 'Most objects of one account in the embedded object store, with incomplete uploads.',
     default: 1_000_000,
     min: 1,
     max: 1_000_000_000,
   }),
   gatewayBytesPerAccount: bytes({
     about:
-      'What the targets of all gateways of one account may take together: what they say, documents that are being read, and the tools, prompts and resources that were made of them, each of which counts 4 KiB more; beyond it a target is refused (ServiceQuotaExceededException), or ends as FAILED with the reason.',
+      'Most bytes of all gateway targets of one account: their settings, documents that are being read, and their tools, prompts and resources, each of which counts 4 KiB more. Then a target is refused (ServiceQuotaExceededException), or ends as FAILED with the reason.',
     defaultText: '1 GiB',
     default: 2 ** 30,
     min: 2 ** 20,
@@ -203,7 +203,7 @@ export const quotas = {
   }),
   refusalsPerSecond: decimal({
     about:
-      'Requests per second of one address, other than trustedAddresses, that are refused because nobody knows who sent them, with a burst of as many; beyond it whatever comes from that address is answered with 429, until they are fewer, but for calls of operations whose signature fits and names the hash of the body. 0 = no limit.',
+      'Most requests per second of one address that are refused for missing or wrong credentials, with a burst of the same size. Then all requests of that address get 429 until there are fewer, except operations with a valid signature that covers the hash of the body. trustedAddresses have no limit. 0 = no limit.',
     default: 100,
     min: 0,
     max: 1_000_000,

@@ -9,20 +9,20 @@ const NOT_SET = /^(?:host|connection|content-type|content-length|transfer-encodi
 export const telemetry = {
   otlpEndpoint: optionalUrl({
     about:
-      'Base URL of an OpenTelemetry receiver that the platform’s own spans and metrics are sent to, by OTLP over HTTP (protobuf) at /v1/traces and /v1/metrics below it; it may be private. Without it nothing is traced or sent.',
+      'Base URL of an OpenTelemetry receiver for the platform’s own spans and metrics. The platform sends them by OTLP over HTTP (protobuf) to /v1/traces and /v1/metrics below it. The URL may be private. If not set, nothing is traced or sent.',
     expected: 'a URL such as http://localhost:4318',
   }),
   otlpHeaders: setting<Record<string, string>>(
     'name=value[,…]',
     {
-      about: 'Headers that telemetry.otlpEndpoint knows its clients by, as OTEL_EXPORTER_OTLP_HEADERS has them.',
+      about: 'Headers for telemetry.otlpEndpoint, in the format of OTEL_EXPORTER_OTLP_HEADERS.',
       default: {},
       secret: true,
     },
     readHeaders,
   ),
   metricsSeconds: integer({
-    about: 'How often metrics are sent to telemetry.otlpEndpoint; 0 = never, for a receiver that takes spans alone.',
+    about: 'How often metrics are sent to telemetry.otlpEndpoint. 0 = never, for a receiver that accepts only spans.',
     unit: 's',
     default: 60,
     min: 0,
@@ -30,7 +30,7 @@ export const telemetry = {
   }),
   sampleRatio: decimal({
     about:
-      'Part of the traces that is recorded, by their id; what a caller says of recording decides nothing. The same on all servers.',
+      'Share of the traces that is recorded, chosen by trace id. The sampling flag of callers has no effect. Set the same value on all servers.',
     default: 1,
     min: 0,
     max: 1,

@@ -59,7 +59,7 @@ export class DiskRoom {
     const device = await look(place.path);
     if (device === undefined || this.#devices.has(device)) return;
     this.#devices.add(device);
-    const meanwhile = place.own ? 'nothing new is written' : 'agents that write there come to its end';
+    const meanwhile = place.own ? 'nothing new is written' : 'agents that write there run out of space';
     const disk = await WatchedDisk.open({ ...this.#deps, ...place, meanwhile });
     this.#others.push({ disk, place });
     log.info({ of: place.of, path: place.path }, 'watches the room on a disk of its own');

@@ -44,6 +44,6 @@ function decode(holder: Record<string, unknown>): void {
 function decodeBase64(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length !== (text.length / 4) * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0))
-    throw new TypeError('The platform sent a file that is no base64 text.');
+    throw new TypeError('The platform sent a file that is not a base64 text.');
   return bytes;
 }

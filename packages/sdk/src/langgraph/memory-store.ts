@@ -177,7 +177,7 @@ function fits(value: unknown, wish: unknown): boolean {
     if (name === '$eq') return isDeepStrictEqual(value, wanted);
     if (name === '$ne') return !isDeepStrictEqual(value, wanted);
     const order = ORDERS.get(name);
-    if (!order) throw new TypeError(`${name} is no operator of a filter`);
+    if (!order) throw new TypeError(`${name} is not an operator of a filter`);
     const numbers = typeof value === 'number' && typeof wanted === 'number';
     const texts = typeof value === 'string' && typeof wanted === 'string';
     if (!numbers && !texts) return false;

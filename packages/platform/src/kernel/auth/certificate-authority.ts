@@ -71,7 +71,7 @@ function check(pem: string, now: number, problem: (what: string) => Error): void
   try {
     certificate = new X509Certificate(pem);
   } catch {
-    throw problem('holds something that is no certificate');
+    throw problem('holds something that is not a certificate');
   }
   if (!certificate.ca)
     throw problem('holds a certificate that may not vouch for others: it has to be that of an authority');

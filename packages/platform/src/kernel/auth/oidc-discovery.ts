@@ -75,7 +75,7 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
         throw new Error(`it answers ${answer.status}`);
       }
       const body = await answer.json();
-      if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('it is no JSON object');
+      if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('it is not a JSON object');
       return { ...body };
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);

@@ -17,7 +17,7 @@ export function vectorOf(values: unknown): Float32Array {
     // Also of numbers that are too large for 32 bits.
     if (vector.every(Number.isFinite) && vector.some((value) => value !== 0)) return vector;
   }
-  throw new ModelError('the embedding model gave something that is no vector', { kind: 'refused' });
+  throw new ModelError('the embedding model gave something that is not a vector', { kind: 'refused' });
 }
 
 /** The vector at length 1, so that the dot product is the cosine. */

@@ -23,7 +23,8 @@ export async function readSafetensors(path: string): Promise<Map<string, Tensor>
     throw new Error('no safetensors file: its header has no sensible length');
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, 8);
   const header: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(buffer));
-  if (typeof header !== 'object' || header === null) throw new Error('no safetensors file: its header is no object');
+  if (typeof header !== 'object' || header === null)
+    throw new Error('no safetensors file: its header is not an object');
   const data = 8 + length;
   const tensors = new Map<string, Tensor>();
   for (const [name, entry] of Object.entries(header)) {

@@ -319,7 +319,7 @@ describe('a call whose session another server has', () => {
     const events = stream[Symbol.asyncIterator]();
     expect((await events.next()).value).toEqual({ result: { content: [{ type: 'text', text: '42' }] } });
     client.abort();
-    await expect(events.next()).rejects.toThrow('is over');
+    await expect(events.next()).rejects.toThrow('has ended');
     await ended;
   });
 

@@ -149,9 +149,7 @@ export class OperationCalls {
       length,
       onGone,
     );
-    answer.body.onSettled(
-      onGone(() => answer.body.cancel(new Error('the request that the call was made for is over'))),
-    );
+    answer.body.onSettled(onGone(() => answer.body.cancel(new Error('the request that made this call has ended'))));
     return decodeResponse(operation, answer);
   }
 

@@ -50,7 +50,7 @@ export async function postJson(
   );
   if (answer.status !== 200) throw errorOfStatus(answer.status, answer.text, apiKey);
   const value = objectIn(answer.text);
-  if (!value) throw new ModelError('the service of the model answered with something that is no JSON object');
+  if (!value) throw new ModelError('the service of the model answered with something that is not a JSON object');
   return value;
 }
 

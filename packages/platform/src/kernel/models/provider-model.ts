@@ -48,7 +48,7 @@ export function createProviderModel(config: ModelConfig, { outbound, timeoutMs }
       const answer = await guarded(Promise.resolve(model.doGenerate(optionsOf(request, signal))), signal);
       const content = answer.content.flatMap(answerPart);
       if (content.length === 0 && answer.finishReason.raw === undefined)
-        throw new ModelError('the service of the model answered with something that is no answer');
+        throw new ModelError('the service of the model answered with something that is not an answer');
       const called = content.some(({ type }) => type === 'tool-call');
       return {
         content,
@@ -156,7 +156,7 @@ function inputOf(text: string): Json {
   try {
     return text.trim() === '' ? {} : JSON.parse(text);
   } catch {
-    throw new ModelError('the model called a tool with something that is no JSON');
+    throw new ModelError('the model called a tool with something that is not JSON');
   }
 }
 

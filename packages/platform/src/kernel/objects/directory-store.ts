@@ -65,7 +65,7 @@ export async function openDirectoryStore(deps: DirectoryStoreDeps): Promise<Obje
   await removeUnfinished(directory);
 
   const bucketPath = (name: string): string => {
-    if (!isBucketName(name)) throw new ObjectError('InvalidBucketName', `${name} is no valid bucket name.`);
+    if (!isBucketName(name)) throw new ObjectError('InvalidBucketName', `${name} is not a valid bucket name.`);
     return join(directory, name);
   };
 

@@ -70,7 +70,7 @@ export function createS3Store({ client, owner }: S3StoreOptions): ObjectStore {
 
   const store: ObjectStore = {
     createBucket: async (name) => {
-      if (!isBucketName(name)) throw new ObjectError('InvalidBucketName', `${name} is no valid bucket name.`);
+      if (!isBucketName(name)) throw new ObjectError('InvalidBucketName', `${name} is not a valid bucket name.`);
       await client.send(new CreateBucketCommand({ Bucket: name })).catch(rethrow);
     },
     bucket: async (name) => {
@@ -196,7 +196,7 @@ function uploadMethods(
 }
 
 function check({ bucket, key }: ObjectPlace): { Bucket: string; Key: string } {
-  if (!isBucketName(bucket)) throw new ObjectError('InvalidBucketName', `${bucket} is no valid bucket name.`);
+  if (!isBucketName(bucket)) throw new ObjectError('InvalidBucketName', `${bucket} is not a valid bucket name.`);
   if (!isObjectKey(key)) throw new ObjectError('KeyTooLongError', 'A key has 1 to 1024 bytes of well-formed UTF-8.');
   return { Bucket: bucket, Key: key };
 }

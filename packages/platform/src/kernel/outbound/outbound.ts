@@ -255,7 +255,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new OutboundError('BAD_JSON', 'the answer is no JSON');
+    throw new OutboundError('BAD_JSON', 'the answer is not JSON');
   }
 }
 

@@ -26,7 +26,7 @@ const INSTALL = 'apt-get install -y runc tini containernetworking-plugins nftabl
 export async function createSandboxProvider(options: ChooseProviderOptions): Promise<ChosenProvider> {
   if (options.provider === 'process') {
     options.log.warn(
-      'agents run WITHOUT ISOLATION (sandbox provider "process"): each can read and change whatever this server can',
+      'agents run WITHOUT ISOLATION (sandbox provider "process"): each can read and change everything that this server can',
     );
     const provider = new ProcessProvider({ ...options, acceptNoIsolation: true });
     return { provider, report: await provider.probe() };

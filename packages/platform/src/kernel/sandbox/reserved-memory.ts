@@ -27,7 +27,7 @@ export class ReservedMemory extends ProviderLayer {
     if (this.#reserved + bytes > this.#totalBytes)
       throw new SandboxError(
         'capacity',
-        `No memory is left to promise: the sandbox is to have ${bytes} bytes of its own, ${this.#totalBytes - this.#reserved} of ${this.#totalBytes} are free. End sessions, or ask for a smaller minimumMemoryInMiB.`,
+        `No memory is left to reserve: the sandbox needs ${bytes} bytes of its own, but only ${this.#totalBytes - this.#reserved} of ${this.#totalBytes} are free. End sessions, or ask for a smaller minimumMemoryInMiB.`,
       );
     const release = this.#take(bytes);
     try {

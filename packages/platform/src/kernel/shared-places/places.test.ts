@@ -40,7 +40,7 @@ describe('the list of shared places', () => {
     'other=/srv',
     `${A}=/srv\0x`,
   ])('refuses %j', (text) => {
-    expect(() => readPlaces(text)).toThrow(/no shared place/);
+    expect(() => readPlaces(text)).toThrow(/not a shared place/);
   });
 
   it('refuses a name that is there twice', () => {
@@ -67,7 +67,7 @@ describe('the list of shared places', () => {
           }
         } catch (error) {
           expect(error).toBeInstanceOf(Error);
-          expect(String(error)).toMatch(/no shared place|twice/);
+          expect(String(error)).toMatch(/not a shared place|twice/);
         }
         expect(typeof PLACES.test(text)).toBe('boolean');
       }),

@@ -26,7 +26,7 @@ export function readPlaces(text: string): Map<string, Place> {
     if (entry === '') continue;
     const [, id, where = ''] = ENTRY.exec(entry) ?? [];
     const place = readPlace(where);
-    if (id === undefined || place === undefined) throw new Error(`"${entry.slice(0, 100)}" is no shared place`);
+    if (id === undefined || place === undefined) throw new Error(`"${entry.slice(0, 100)}" is not a shared place`);
     if (places.has(id)) throw new Error(`${id} is named twice`);
     places.set(id, place);
   }

@@ -170,7 +170,7 @@ export class SharedPlaces {
 /** The directory itself, links resolved. Throws for one that is none, or in which sandboxes would find the host or the platform. */
 async function checkDirectory(id: string, path: string, dataDir: string): Promise<string> {
   const found = await realpath(path).catch(() => undefined);
-  if (found === undefined || !(await stat(found)).isDirectory()) throw new Error(`${path} (${id}) is no directory`);
+  if (found === undefined || !(await stat(found)).isDirectory()) throw new Error(`${path} (${id}) is not a directory`);
   const data = await realpath(dataDir);
   const overlaps = found === data || found.startsWith(`${data}/`) || data.startsWith(`${found}/`);
   if (overlaps) throw new Error(`${path} (${id}) and the platform's data directory lie one in the other`);

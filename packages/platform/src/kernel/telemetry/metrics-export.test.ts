@@ -95,7 +95,7 @@ it('sends sums since the start, so that what a receiver has missed is in the nex
   receiver.status = 200;
   await clock.advance(60 * SECOND);
   await sent(3);
-  await expect.poll(() => said).toEqual([expect.stringContaining('not taken'), 'metrics are taken again']);
+  await expect.poll(() => said).toEqual([expect.stringContaining('not taken'), 'metrics are accepted again']);
   expect(count(0)).toBe(2);
   request.began();
   request.ended(200, 0.1);

@@ -29,7 +29,7 @@ export function exportMetrics(deps: MetricsExportDeps): () => Promise<void> {
   let failing = false;
   const note = (posted: Posted): void => {
     // Said once when it begins, and once when it is over.
-    if (posted.accepted && failing) log.info('metrics are taken again');
+    if (posted.accepted && failing) log.info('metrics are accepted again');
     if (!posted.accepted && !failing)
       log.warn({ why: posted.why }, 'metrics are not taken by telemetry.otlpEndpoint; it is tried again');
     failing = !posted.accepted;

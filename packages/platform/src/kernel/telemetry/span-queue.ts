@@ -98,7 +98,7 @@ export class SpanQueue {
   #note(sent: Sent): void {
     const { log } = this.#deps;
     if (sent.accepted) {
-      if (this.#failing) log.info({ dropped: this.#dropped }, 'spans are taken again');
+      if (this.#failing) log.info({ dropped: this.#dropped }, 'spans are accepted again');
       this.#failing = false;
       this.#delayMs = DELAY_MS;
       return;

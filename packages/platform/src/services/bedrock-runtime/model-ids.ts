@@ -13,6 +13,6 @@ export function modelFor(models: Models, modelId: string): Model {
   if (model) return model;
   throw errors.resourceNotFound(`No model is set up on this platform, so there is none to answer for ${modelId}.`, {
     remedy:
-      'Set models.url to an OpenAI-compatible service and start again, for instance npm start -- --models-url http://localhost:11434/v1 --models-name llama3.2 for Ollama on this machine; docs/guides/models.md says more.',
+      'Set models.url to an OpenAI-compatible service and start again. For Ollama on this machine: npm start -- --models-url http://localhost:11434/v1 --models-name llama3.2. See docs/guides/models.md.',
   });
 }

@@ -78,7 +78,7 @@ export class Browsers {
     const found = await this.#store.get(browserArn(id, this.#deps.region, accountId));
     if (found) return fromResource(found);
     throw errors.resourceNotFound(`There is no browser ${id.slice(0, 100)} in this account.`, {
-      remedy: `ListBrowsers shows those that there are; ${BUILT_IN} is always there.`,
+      remedy: `ListBrowsers lists those that exist; ${BUILT_IN} is always there.`,
     });
   }
 

@@ -144,7 +144,7 @@ export class InterpreterSessions {
     const here = record && record.accountId === accountId && record.interpreterArn === arn;
     if (here && (record.owner === owner || (await caller.administers()))) return record;
     throw errors.resourceNotFound(`${id} has no session ${sessionId.slice(0, 100)} of yours.`, {
-      remedy: 'Start a session with StartCodeInterpreterSession. It is there for who started it alone.',
+      remedy: 'Start a session with StartCodeInterpreterSession. Only the caller who started a session can use it.',
     });
   }
 

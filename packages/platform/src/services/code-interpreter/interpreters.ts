@@ -77,7 +77,7 @@ export class Interpreters {
     const found = await this.#store.get(interpreterArn(id, this.#deps.region, accountId));
     if (found) return fromResource(found);
     throw errors.resourceNotFound(`There is no code interpreter ${id.slice(0, 100)} in this account.`, {
-      remedy: `ListCodeInterpreters shows those that there are; ${BUILT_IN} is always there.`,
+      remedy: `ListCodeInterpreters lists those that exist; ${BUILT_IN} is always there.`,
     });
   }
 

@@ -90,7 +90,7 @@ export class KernelHost {
     const { body, length } = await this.#request('GET', `/files?path=${encodeURIComponent(path)}`);
     if (length > maxBytes) {
       body.destroy();
-      throw new HostRefusal('too-large', `${path} has ${length} bytes; one call gives ${maxBytes} at most.`);
+      throw new HostRefusal('too-large', `${path} has ${length} bytes. One call returns ${maxBytes} at most.`);
     }
     return collect(body, maxBytes);
   }

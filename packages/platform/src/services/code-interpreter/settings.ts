@@ -3,16 +3,16 @@ import { choice, integer, optionalWord, seconds } from '../../config/setting.ts'
 export const codeInterpreter = {
   image: choice(['full', 'slim'], {
     about:
-      'What code-interpreter sessions run on: slim = the kernels alone, full = with the libraries for data work; until that one is made, slim serves.',
+      'Image of code-interpreter sessions: slim = only the kernels, full = with libraries for data work. The slim image is used until the full one is made.',
     default: 'full',
   }),
   prepare: choice(['on', 'off'], {
     about:
-      'Makes the images of code-interpreter sessions, and sessions of aws.codeinterpreter.v1 that stand ready, in the background when the platform starts; off = when the first session is asked for.',
+      'When the platform makes the images of code-interpreter sessions: on = in the background when it starts, together with sessions of aws.codeinterpreter.v1 in advance; off = at the first session.',
     default: 'on',
   }),
   builtInNetwork: choice(['PUBLIC', 'SANDBOX'], {
-    about: 'Network of aws.codeinterpreter.v1: PUBLIC = what sandboxes may reach, SANDBOX = nothing.',
+    about: 'Network of aws.codeinterpreter.v1: PUBLIC = all that sandboxes may reach, SANDBOX = none.',
     default: 'PUBLIC',
   }),
   subnets: optionalWord({
@@ -22,13 +22,13 @@ export const codeInterpreter = {
     expected: 'subnet ids with ranges, such as subnet-0123456789abcdef0=10.1.0.0/16',
   }),
   warmSessions: integer({
-    about: 'Sessions kept ready for an interpreter that was used lately.',
+    about: 'Sessions that are started in advance for an interpreter that was used lately.',
     default: 1,
     min: 0,
     max: 64,
   }),
   executionSeconds: seconds({
-    about: 'How long code, or a command that is waited for, may run.',
+    about: 'Time limit for code and for commands that do not run in the background.',
     default: 600,
     min: 1,
     max: 28_800,

@@ -12,7 +12,7 @@ export function answerOf({ payload, failed }: EventResult): FunctionAnswer {
   try {
     value = JSON.parse(payload.toString('utf8'));
   } catch {
-    return invalid('The answer is no JSON.');
+    return invalid('The answer is not JSON.');
   }
   if (isDeeperThan(value, MOST_DEPTH)) return invalid(`The answer is nested deeper than ${MOST_DEPTH} levels.`);
   if (!failed) return { outcome: 'returned', value };

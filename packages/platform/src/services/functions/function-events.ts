@@ -112,7 +112,7 @@ async function read(
   } finally {
     callOff();
   }
-  if (status === 400) throw errors.validation('The event is no JSON.');
+  if (status === 400) throw errors.validation('The event is not JSON.');
   // Only code that has taken the place of what runs it answers otherwise.
   if (status !== 200) return { ...failure(event, 'Runtime.ExitError', `Error: answered ${status}`), sandbox: 'spent' };
   return {

@@ -59,7 +59,7 @@ export class FunctionSandboxes {
     const { concurrency } = this.#deps;
     const shelf = this.#shelfOf(fn);
     if (shelf.busy >= concurrency)
-      throw errors.throttling(`The function ${fn.name} has ${concurrency} events under way, which is the most.`, {
+      throw errors.throttling(`The function ${fn.name} has ${concurrency} events under way, which is the limit.`, {
         remedy: 'Repeat the request in a moment, or raise functions.concurrency.',
         retryAfterSeconds: 1,
       });

@@ -112,6 +112,6 @@ export function functionName(text: string, { region, accountId }: Home, qualifie
 
 export function noFunction(name: string): Error {
   return errors.resourceNotFound(`There is no function ${name.slice(0, 200)} in this account and region.`, {
-    remedy: 'ListFunctions shows those that there are.',
+    remedy: 'ListFunctions lists those that exist.',
   });
 }

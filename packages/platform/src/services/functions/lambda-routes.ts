@@ -119,7 +119,7 @@ function bodyOf({ body }: KnownCall): Members {
   try {
     value = JSON.parse(body.toString('utf8'));
   } catch (error) {
-    throw errors.validation('The body is no JSON.', { cause: error });
+    throw errors.validation('The body is not JSON.', { cause: error });
   }
   // What walks through it would run out of stack.
   if (isDeeperThan(value, MOST_DEPTH)) throw errors.validation(`The body is nested deeper than ${MOST_DEPTH} levels.`);

@@ -7,6 +7,6 @@ export async function holdGateway({ id, arn }: Pick<Gateway, 'id' | 'arn'>, tx: 
   const held = await tx.query('SELECT FROM resources WHERE arn = $1 FOR KEY SHARE', [arn]);
   if (held.length === 0)
     throw errors.resourceNotFound(`There is no gateway ${id} in this account.`, {
-      remedy: 'ListGateways shows those that there are.',
+      remedy: 'ListGateways lists those that exist.',
     });
 }

@@ -3,7 +3,7 @@ import { optionalWord, word } from '../../config/setting.ts';
 export const gateway = {
   roleCredentials: optionalWord({
     about:
-      'File with access keys, by ARNs of roles, that gateways sign requests to other services with. It is written like a credentials file of AWS; hosts = names the hosts that get such requests.',
+      'File of access keys with which gateways sign requests to other services. It has the format of an AWS credentials file: a section for each role ARN, where hosts = lists the hosts that may get such requests.',
     unit: 'path',
     pattern: /^\S.*$/,
     expected: 'the path of a file',

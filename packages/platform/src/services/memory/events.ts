@@ -130,7 +130,8 @@ export class Events {
     const root = await store.findEvent(database, key, rootEventId, this.#now());
     if (!root) {
       const elsewhere = await store.isElsewhere(database, key.memoryId, rootEventId);
-      if (!elsewhere) throw errors.resourceNotFound(`branch.rootEventId ${rootEventId} is no event of this session.`);
+      if (!elsewhere)
+        throw errors.resourceNotFound(`branch.rootEventId ${rootEventId} is not an event of this session.`);
       throw errors.validation(`branch.rootEventId ${rootEventId} is an event of another session.`, {
         reason: 'EventInOtherSession',
         fieldList: [{ name: 'branch.rootEventId', message: 'is an event of another session' }],

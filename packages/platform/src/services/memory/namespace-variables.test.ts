@@ -51,7 +51,7 @@ describe('variables of namespaces', () => {
     ['a{99999}', 'too large'],
     // What the model’s own patterns may have is too much for one that comes with every event.
     ['([a-z]|[0-9]){200}', 'too large'],
-    ['(a', 'is no regular expression'],
+    ['(a', 'is not a regular expression'],
   ])('have no pattern %s', (source, why) => {
     const error = problem(() => variablePattern(source, 'namespaceKeys[0].validation.regexPattern'));
     expect(error?.code).toBe('ValidationException');

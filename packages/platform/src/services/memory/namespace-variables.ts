@@ -60,6 +60,6 @@ function explained(compile: () => LinearPattern, field: string, before = ''): Li
         cause,
       });
     }
-    throw errors.invalidField(field, `${before}is no regular expression`, { cause });
+    throw errors.invalidField(field, `${before}is not a regular expression`, { cause });
   }
 }

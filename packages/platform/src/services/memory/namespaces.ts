@@ -32,7 +32,7 @@ export function ownVariables(template: string): string[] {
 export function checkTemplate(template: string, declared: readonly string[], field: string): void {
   const unknown = ownVariables(template).find((name) => !declared.includes(name));
   if (unknown === undefined) return;
-  throw errors.invalidField(field, `uses {${unknown}}, which is no variable of this memory`, {
+  throw errors.invalidField(field, `uses {${unknown}}, which is not a variable of this memory`, {
     remedy: `Use {actorId}, {sessionId} or {memoryStrategyId}, or declare ${unknown} in namespaceKeys.`,
   });
 }

@@ -134,7 +134,7 @@ function missing(id: string): ServiceError {
 function strategyOf(id: string | undefined, memory: Memory): string | undefined {
   if (id === undefined || id === NO_STRATEGY || memory.data.strategies.some((strategy) => strategy.id === id))
     return id;
-  throw errors.invalidField('memoryStrategyId', `is ${id}, which is no strategy of this memory`);
+  throw errors.invalidField('memoryStrategyId', `is ${id}, which is not a strategy of this memory`);
 }
 
 /** PostgreSQL's text has no U+0000, and a record is text to be searched: it is refused rather than changed. */

@@ -2,7 +2,7 @@ import { decimal, optionalWord } from '../../config/setting.ts';
 
 export const memory = {
   extractionDelaySeconds: decimal({
-    about: 'How long events of a session may gather before long-term records are made of them together.',
+    about: 'Time after the last event of a session until long-term records are made of its events.',
     unit: 'seconds',
     default: 1,
     min: 0,
@@ -10,7 +10,7 @@ export const memory = {
   }),
   model: optionalWord({
     about:
-      'Name of the model that makes long-term records of conversations: default = that of models.url, or one of models.named; none = they are made by rules, though there is a model. That of models.default when not set.',
+      'Name of the model that makes long-term records: default = that of models.url, or one of models.named; none = rules make them. If not set, it is the model of models.default.',
     pattern: /^\S+$/,
     expected: 'the name of a model',
   }),

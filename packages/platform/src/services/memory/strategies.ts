@@ -142,7 +142,7 @@ export function changedStrategies(
 function known(strategies: readonly Strategy[], id: string, field: string): Strategy {
   const found = strategies.find((strategy) => strategy.id === id);
   if (found) return found;
-  throw errors.invalidField(field, `is ${id}, which is no strategy of this memory`);
+  throw errors.invalidField(field, `is ${id}, which is not a strategy of this memory`);
 }
 
 function modified(

@@ -33,6 +33,6 @@ export async function agentCard(
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw errors.runtimeClient(`The agent's card is no JSON of at most ${MAX_CARD_BYTES} bytes.`, { cause });
+    throw errors.runtimeClient(`The agent's card is not JSON of at most ${MAX_CARD_BYTES} bytes.`, { cause });
   }
 }

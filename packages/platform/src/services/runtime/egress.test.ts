@@ -98,7 +98,9 @@ describe('what is opened for a sandbox', () => {
 
   it("is never one of the platform's own ports", async () => {
     for (const port of [4100, 40_001])
-      await expect(open(`localhost:${port}`)).rejects.toMatchObject({ message: expect.stringContaining('own') });
+      await expect(open(`localhost:${port}`)).rejects.toMatchObject({
+        message: expect.stringContaining('belongs to the platform'),
+      });
     expect((await open('localhost:4102')).hostPorts).toEqual([4102]);
   });
 });

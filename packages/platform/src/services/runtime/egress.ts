@@ -72,7 +72,7 @@ export async function openEgress(
     if (host === LOOPBACK) {
       if (deps.ownPorts().includes(port))
         throw new StartFailure(
-          `Port ${port} of this machine is the platform's own, which no agent reaches by --allow-egress.`,
+          `Port ${port} of this machine belongs to the platform. No agent may reach it by --allow-egress.`,
         );
       hostPorts.push(port);
       continue;
@@ -94,5 +94,5 @@ async function addressesOf(host: string, { resolve }: EgressDeps): Promise<strin
       });
   const addresses = found.map(({ address }) => address).filter(isEndpointAddress);
   if (addresses.length > 0) return [...new Set(addresses)].slice(0, MOST);
-  throw failure('has no IPv4 address but such as are never opened: loopback, link-local, multicast');
+  throw failure('has only IPv4 addresses that are never opened: loopback, link-local or multicast');
 }

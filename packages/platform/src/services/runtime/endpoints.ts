@@ -111,7 +111,7 @@ export class Endpoints {
     const endpoint = family.endpoints.find((e) => e.name === name);
     if (!endpoint)
       throw errors.resourceNotFound(`${runtimeId} has no endpoint ${name}.`, {
-        remedy: 'ListAgentRuntimeEndpoints shows those that there are.',
+        remedy: 'ListAgentRuntimeEndpoints lists those that exist.',
       });
     return { family, endpoint };
   }

@@ -72,7 +72,7 @@ export class FileSystems {
       const accessPoint = this.#deps.places.find(arn);
       if (accessPoint === undefined || !this.#deps.roleMay(roleArn, `${service}:ClientMount`, arn)) {
         throw errors.accessDenied(`The runtime's role may not mount ${arn}, or it is gone.`, {
-          remedy: `Allow ${roleArn} the action ${service}:ClientMount on it; the operator names what there is in sandbox.sharedMounts.`,
+          remedy: `Allow ${roleArn} the action ${service}:ClientMount on it. The operator lists the places in sandbox.sharedMounts.`,
         });
       }
       const readOnly = !this.#deps.roleMay(roleArn, `${service}:ClientWrite`, arn);
@@ -95,7 +95,9 @@ export class FileSystems {
     const id = places.find(arn);
     if (id === undefined) {
       const known = places.ids().join(', ') || 'none';
-      return [{ name, message: `names ${arn}, which this server's sandbox.sharedMounts does not; it names: ${known}` }];
+      return [
+        { name, message: `names ${arn}, which is not in sandbox.sharedMounts of this server; there are: ${known}` },
+      ];
     }
     const unavailable = places.unavailable(id);
     if (unavailable !== undefined) return [{ name, message: `is not offered on this server: ${unavailable}` }];

@@ -59,13 +59,13 @@ async function load(
   const family = await catalogue.get(id);
   if (!family || family.runtime.arn !== arn || family.runtime.deleting) {
     throw errors.resourceNotFound(`There is no agent runtime ${arn}.`, {
-      remedy: 'Check id, account and region; ListAgentRuntimes shows those that there are.',
+      remedy: 'Check id, account and region; ListAgentRuntimes lists those that exist.',
     });
   }
   const endpoint = family.endpoints.find((e) => e.name === qualifier);
   if (!endpoint)
     throw errors.resourceNotFound(`${id} has no endpoint ${qualifier}.`, {
-      remedy: 'ListAgentRuntimeEndpoints shows those that there are.',
+      remedy: 'ListAgentRuntimeEndpoints lists those that exist.',
     });
   const target = await catalogue.target(id, qualifier);
   if (target) return target;

@@ -83,7 +83,7 @@ export class McpRequests implements PassService {
     requireToken({ principal }, target);
     requireSigned({ headers: req.headers, signedHeaders }, target.headerAllowlist);
     if (target.version.protocol !== 'MCP')
-      return notAllowed(`${target.runtime.id} is no MCP server: it takes POST alone.`);
+      return notAllowed(`${target.runtime.id} is not an MCP server: it accepts only POST.`);
     if (request.runtimeSessionId === undefined) {
       if (req.method === 'GET') return notAllowed('There is no stream without a session.');
       throw errors.validation('The request names no session to end.', {

@@ -12,7 +12,7 @@ const call = (allowlist: string[], ...signed: string[]) =>
   requireSigned({ headers, signedHeaders: new Set(['host', ...signed]) }, allowlist);
 
 it('what an agent is given of a signed call is signed, as far as clients can sign it', () => {
-  expect(() => call(['x-tenant'])).toThrow('The header "x-tenant" must be signed: the agent is given it.');
+  expect(() => call(['x-tenant'])).toThrow('The header "x-tenant" must be signed, because the agent gets it.');
   expect(() => call(['user-agent', 'x-tenant'], 'x-other')).toThrow();
   expect(() =>
     call(['authorization', 'x-tenant', 'user-agent', 'x-forwarded-for', 'x-absent'], 'x-tenant'),

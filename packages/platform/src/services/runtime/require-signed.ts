@@ -15,7 +15,7 @@ export function requireSigned(
     (name) => headers[name] !== undefined && !signedHeaders.has(name) && isSignable(name),
   );
   if (unsigned === undefined) return;
-  throw errors.invalidSignature(`The header "${unsigned}" must be signed: the agent is given it.`, {
+  throw errors.invalidSignature(`The header "${unsigned}" must be signed, because the agent gets it.`, {
     remedy: 'Add the header before the request is signed.',
   });
 }

@@ -9,7 +9,7 @@ export function requireToken(
 ): void {
   if (principal.kind === 'oauth' || !version.definition.authorizerConfiguration?.customJWTAuthorizer) return;
   throw errors.accessDenied(
-    'Authorization method mismatch: this agent runtime takes OAuth bearer tokens, the request was signed.',
+    'Authorization method mismatch: this agent runtime accepts OAuth bearer tokens, but the request was signed.',
     { remedy: 'Send a token of the configured OpenID provider in Authorization: Bearer.' },
   );
 }

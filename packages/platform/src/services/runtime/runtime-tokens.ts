@@ -13,7 +13,7 @@ export function runtimeTokens(
     const certificateAuthority = version.certificateAuthority;
     if (!configuration)
       throw errors.accessDenied(
-        'Authorization method mismatch: this agent runtime takes signed requests, the request has a bearer token.',
+        'Authorization method mismatch: this agent runtime accepts signed requests, but the request has a bearer token.',
         { remedy: 'Sign the request, or give the runtime a customJWTAuthorizer.' },
       );
     const principal = await jwt.authenticate(token, { accountId, resource, configuration, certificateAuthority });

@@ -163,7 +163,7 @@ export class Runtimes {
     const family = await this.#deps.catalogue.get(runtimeId);
     if (!family || family.runtime.accountId !== accountId) {
       throw errors.resourceNotFound(`There is no agent runtime ${runtimeId} in this account.`, {
-        remedy: 'ListAgentRuntimes shows those that there are.',
+        remedy: 'ListAgentRuntimes lists those that exist.',
       });
     }
     return family;
@@ -176,7 +176,7 @@ export class Runtimes {
     const version = family.versions.find((v) => v.version === number);
     if (!version)
       throw errors.resourceNotFound(`${runtimeId} has no version ${number}.`, {
-        remedy: 'ListAgentRuntimeVersions shows those that there are.',
+        remedy: 'ListAgentRuntimeVersions lists those that exist.',
       });
     return { ...version, runtime: family.runtime };
   }

@@ -8,14 +8,13 @@ export const invocation = {
     max: 2 ** 40,
   }),
   timeoutSeconds: seconds({
-    about: 'How long the first byte of an answer may take.',
+    about: 'Time limit for the first byte of an answer.',
     default: 900,
     min: 0.1,
     max: 28_800,
   }),
   maxEventBytes: bytes({
-    about:
-      'Largest event of an answer that streams events (text/event-stream); the answer breaks off where one is larger.',
+    about: 'Largest event of an answer that streams events (text/event-stream). A larger event ends the answer.',
     defaultText: '10 MiB',
     default: 10 * 2 ** 20,
     min: 64 * 1024,
@@ -29,7 +28,7 @@ export const invocation = {
     max: 2 ** 30,
   }),
   streamTimeoutSeconds: seconds({
-    about: 'How long a streamed answer may go on.',
+    about: 'Time limit for a streamed answer.',
     default: 3600,
     min: 0.1,
     max: 28_800,

@@ -31,7 +31,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new ObjectError('InvalidArgument', 'The path holds an escape that is no UTF-8.');
+    throw new ObjectError('InvalidArgument', 'The path holds an escape that is not UTF-8.');
   }
 }
 

@@ -215,7 +215,7 @@ export class Keys {
     if (problem)
       // No missing right: whoever reads it should look at the key, and not at policies.
       throw errors.validation(problem, {
-        remedy: 'Enable it (agentcore key enable), or call its deletion off (agentcore key cancel-deletion).',
+        remedy: 'Enable it (agentcore key enable), or cancel its deletion (agentcore key cancel-deletion).',
       });
     return found;
   }
@@ -261,13 +261,13 @@ function needSymmetric({ arn, spec }: StoredKey): void {
 
 function refuseMissing(arn: string): never {
   throw errors.resourceNotFound(`There is no key ${arn} in this account.`, {
-    remedy: 'agentcore key list shows those that there are.',
+    remedy: 'agentcore key list lists those that exist.',
   });
 }
 
 function pending(arn: string): Error {
   return errors.validation(`The key ${arn} is going to be deleted.`, {
-    remedy: 'Call that off first: agentcore key cancel-deletion.',
+    remedy: 'Cancel that first: agentcore key cancel-deletion.',
   });
 }
 

@@ -133,7 +133,7 @@ export class StoredSecrets {
     const whole = found?.accountId === accountId ? await this.#deps.secrets.get({ accountId, name: arn }) : undefined;
     if (!whole)
       throw errors.resourceNotFound(`There is no secret ${secretId} in this account.`, {
-        remedy: 'agentcore secret list shows those that there are, with their ARNs.',
+        remedy: 'agentcore secret list lists those that exist, with their ARNs.',
       });
     return { arn, value: jsonKey === undefined ? whole : memberOf(whole, jsonKey, arn) };
   }
@@ -234,7 +234,7 @@ async function holdRuntime(arn: string, tx: Executor): Promise<void> {
   const found = await tx.query('SELECT arn FROM resources WHERE arn = $1 FOR SHARE', [arn]);
   if (found.length === 0)
     throw errors.resourceNotFound('There is no such agent runtime in this account.', {
-      remedy: 'ListAgentRuntimes shows those that there are.',
+      remedy: 'ListAgentRuntimes lists those that exist.',
     });
 }
 

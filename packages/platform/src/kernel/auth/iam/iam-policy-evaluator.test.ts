@@ -264,7 +264,7 @@ describe('a document is refused with the element at fault', () => {
     [undefined, /either Principal or NotPrincipal/],
     [{}, /names nobody/],
     [{ AWS: 'arn:aws:iam::111122223333:user/*' }, /wildcards are not allowed/],
-    [{ AWS: 'arn:aws:iam::111122223333' }, /which is no account/],
+    [{ AWS: 'arn:aws:iam::111122223333' }, /which is not an account/],
     [{ Federated: 'x' }, /type "Federated"/],
     [{ Service: 'x' }, /not a service/],
     ['ann', /must be "\*" or an object/],

@@ -59,7 +59,7 @@ function compileOne(type: string, value: string): PrincipalTest {
   }
   if (!/^arn:aws:(iam::\d{12}:(user|role)|sts::\d{12}:assumed-role)\/[\w+=,.@/-]+$/.test(value)) {
     throw new SyntaxError(
-      `has "${value}", which is no account, user, role or role session (wildcards are not allowed)`,
+      `has "${value}", which is not an account, user, role or role session (wildcards are not allowed)`,
     );
   }
   return (principal) => (principal.arn === value || principal.roleArn === value ? 'direct' : 'none');

@@ -28,6 +28,6 @@ export function declarationOf(handler: object): Declaration | undefined {
 export function onlyDeclared(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, url, handler }) => {
     if (!declarationOf(handler))
-      throw new Error(`${method} ${url} is no declared route: nobody would be asked who he is and whether he may`);
+      throw new Error(`${method} ${url} is not a declared route: nobody would be asked who he is and whether he may`);
   });
 }

@@ -256,10 +256,10 @@ describe('a route beside the declared ones', () => {
     const app = Fastify();
     apps.push(app);
     onlyDeclared(app);
-    expect(() => app.get('/undeclared', async () => 'open')).toThrow(/GET \/undeclared is no declared route/);
+    expect(() => app.get('/undeclared', async () => 'open')).toThrow(/GET \/undeclared is not a declared route/);
     await expect(
       Promise.resolve(app.register(async (scope) => void scope.post('/deeper', async () => 'open'))),
-    ).rejects.toThrow(/\/deeper is no declared route/);
+    ).rejects.toThrow(/\/deeper is not a declared route/);
   });
 
   it('but declared ones can, with the HEAD that comes with a GET', async () => {

@@ -81,7 +81,7 @@ async function* atMost(chunks: AsyncIterable<Uint8Array>, maxBytes: number, fiel
 }
 
 function tooLarge(field: string, maxBytes: number): ServiceError {
-  return errors.quota(`${field}: the zip has more than ${maxBytes} bytes, which is the most that is allowed.`, {
+  return errors.quota(`${field}: the zip has more than ${maxBytes} bytes, which is the limit.`, {
     remedy: 'Leave out what the code does not need, or raise images.maxZipBytes.',
   });
 }

@@ -74,7 +74,7 @@ export async function readZip(path: string, limits: ZipLimits): Promise<Zip> {
       if (bytes > limits.zipUnpackedBytes) {
         throw new ImageError(
           'too-large',
-          `The zip unpacks to more than ${describeBytes(limits.zipUnpackedBytes)}, which is the most that is allowed.`,
+          `The zip unpacks to more than ${describeBytes(limits.zipUnpackedBytes)}, which is the limit.`,
         );
       }
       const item = await readItem(zip, entry);

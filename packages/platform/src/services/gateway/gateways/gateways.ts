@@ -277,6 +277,6 @@ function gatewayFrom(resource: Resource<GatewayData>): Gateway {
 
 function missing(id: string): Error {
   return errors.resourceNotFound(`There is no gateway ${id} in this account.`, {
-    remedy: 'ListGateways shows those that there are.',
+    remedy: 'ListGateways lists those that exist.',
   });
 }

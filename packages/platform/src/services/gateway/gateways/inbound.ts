@@ -87,7 +87,7 @@ export class Inbound {
     }
     const configuration = authorizerConfiguration?.customJWTAuthorizer;
     if (!configuration)
-      throw errors.missingAuthentication(`The gateway ${id} takes signed requests: sign for bedrock-agentcore.`);
+      throw errors.missingAuthentication(`The gateway ${id} accepts signed requests. Sign for bedrock-agentcore.`);
     const principal = await this.#deps.jwt.authenticate(token, {
       ...{ accountId, resource, configuration, certificateAuthority },
       resourceMetadataUrl: metadataUrl(originAt(gateway, req.headers.host, this.#deps.originOf(req)), resourcePath),
@@ -109,16 +109,19 @@ export class Inbound {
     const named = this.#deps.publicUrl !== undefined || here.hostname === 'localhost';
     const address = isIP(here.hostname.replace(/^\[|\]$/g, '')) !== 0;
     if (origin !== here.origin || !(named || address))
-      throw errors.accessDenied('A gateway without authorization takes no requests of web pages of another origin.');
+      throw errors.accessDenied('A gateway without authorization refuses requests from web pages of another origin.');
   }
 }
 
 /** Throws AccessDeniedException for a signature at a gateway that takes none. */
 function refuseSigned({ principal }: Passing, { id, definition: { authorizerType } }: Gateway): void {
   if (principal.kind === 'iam' && authorizerType !== 'AWS_IAM')
-    throw errors.accessDenied(`The gateway ${id} takes no signed requests: its authorizerType is ${authorizerType}.`, {
-      remedy: 'Send a bearer token of its identity provider, or no credentials where it is open.',
-    });
+    throw errors.accessDenied(
+      `The gateway ${id} does not accept signed requests: its authorizerType is ${authorizerType}.`,
+      {
+        remedy: 'Send a bearer token of its identity provider, or no credentials if it is open.',
+      },
+    );
 }
 
 function arnOf(home: { region: string; accountId: string }, id: string): string {
@@ -130,5 +133,5 @@ function arnOf(home: { region: string; accountId: string }, id: string): string 
 }
 
 function missing(id: string): never {
-  throw errors.resourceNotFound(`There is no gateway ${id}.`, { remedy: 'ListGateways shows those that there are.' });
+  throw errors.resourceNotFound(`There is no gateway ${id}.`, { remedy: 'ListGateways lists those that exist.' });
 }

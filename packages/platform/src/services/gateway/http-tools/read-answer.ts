@@ -143,7 +143,7 @@ function textResult(tool: HttpTool, bytes: Buffer, type: ContentType, mask: Mask
   if (value === undefined) {
     const text = mask.text(raw);
     return tool.outputSchema
-      ? notAsDocumented(`is no JSON (its status is ${status})`, text)
+      ? notAsDocumented(`is not JSON (its status is ${status})`, text)
       : { content: [{ type: 'text', text }] };
   }
   const masked = mask.value(value);

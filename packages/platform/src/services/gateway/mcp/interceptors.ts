@@ -84,7 +84,7 @@ export class Interceptors {
       if (isObject(response)) return { answer: answerOf(response, undefined) };
       if (!isObject(request)) continue;
       const { body: changed = body } = request;
-      if (!isObject(changed)) throw new InterceptorFailure('it gives a body that is no message');
+      if (!isObject(changed)) throw new InterceptorFailure('it gives a body that is not a message');
       body = changed;
       headers = { ...headers, ...requestHeaders(request.headers) };
     }

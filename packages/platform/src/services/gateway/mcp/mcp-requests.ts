@@ -63,7 +63,7 @@ export class GatewayRequests implements PassService {
     // Others than POST bring no message, whatever is in their bodies.
     const message = req.method === 'POST' ? jsonOf(text) : undefined;
     if (req.method === 'POST' && message === undefined)
-      return upstream(refusal(400, 'parseError', 'Parse error: the body is no JSON'));
+      return upstream(refusal(400, 'parseError', 'Parse error: the body is not JSON'));
     if (Array.isArray(message)) {
       if (!takesBatches(req, open.gateway))
         return upstream(refusal(400, 'invalidRequest', 'This version of MCP takes one message at a time'));

@@ -677,9 +677,9 @@ paths:
     ['{"openapi": "3.0.0",\n  "paths": {,}}', 'JSON cannot be read', 2],
     ['openapi: 3.0.0\npaths: [\n', 'YAML cannot be read', expect.any(Number)],
     ['{"swagger":"2.0"}', 'not "2.0"', undefined],
-    ['[]', 'no OpenAPI document', undefined],
-    ['', 'no OpenAPI document', undefined],
-    ['just a text', 'no OpenAPI document', undefined],
+    ['[]', 'not an OpenAPI document', undefined],
+    ['', 'not an OpenAPI document', undefined],
+    ['just a text', 'not an OpenAPI document', undefined],
   ])('that are none say why: %j', async (text, message, line) => {
     const { tools, problems, operations } = await compile(text);
     expect({ tools, operations }).toEqual({ tools: [], operations: 0 });

@@ -159,7 +159,7 @@ class Compilation {
     let found: { value: DocumentValue; place: Place };
     try {
       found = this.#files.follow({ value, place });
-      if (!isObject(found.value)) throw new BrokenPartError('The path is no object.', place);
+      if (!isObject(found.value)) throw new BrokenPartError('The path is not an object.', place);
     } catch (error) {
       if (!(error instanceof BrokenPartError)) throw error;
       this.#note('error', error.message, error.place);
@@ -239,6 +239,6 @@ class Compilation {
 
 function wrongVersion(root: DocumentValue): string {
   const said = isObject(root) ? (root.openapi ?? root.swagger) : undefined;
-  if (said === undefined) return 'This is no OpenAPI document: it has no member "openapi" at its top.';
+  if (said === undefined) return 'This is not an OpenAPI document: it has no member "openapi" at its top.';
   return `OpenAPI 3.0 and 3.1 are read, not ${JSON.stringify(said).slice(0, 50)}.`;
 }

@@ -55,7 +55,7 @@ export function compileOperation(
   override?: ToolOverride,
 ): CompiledOperation {
   const { method, path, operation, place, item } = source;
-  if (!isObject(operation)) throw new BrokenPartError('The operation is no object.', place);
+  if (!isObject(operation)) throw new BrokenPartError('The operation is not an object.', place);
   const at = (token: string, from = place): Place => ({ ...from, pointer: pointerTo(from.pointer, token) });
   const wantedName = override?.name ?? operation.operationId;
   if (typeof wantedName !== 'string' || wantedName === '')

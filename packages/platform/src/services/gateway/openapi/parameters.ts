@@ -47,7 +47,7 @@ export function declaredParameters(lists: readonly Found[], deps: ParameterDeps)
 }
 
 function declaredParameter({ value, place }: Found, deps: ParameterDeps): DeclaredParameter | undefined {
-  if (!isObject(value)) throw new BrokenPartError('A parameter is no object.', place);
+  if (!isObject(value)) throw new BrokenPartError('A parameter is not an object.', place);
   const { name, in: given } = value;
   const where = PLACES.find((one) => one === given);
   if (typeof name !== 'string' || name === '' || where === undefined)

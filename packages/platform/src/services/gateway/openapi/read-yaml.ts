@@ -141,7 +141,7 @@ class YamlReader {
 
   #name(key: unknown): string {
     if (isScalar(key)) return key.value === null ? '' : String(key.value);
-    throw new UnreadableDocumentError('A key is no text.', isNode(key) ? this.#line(key) : undefined);
+    throw new UnreadableDocumentError('A key is not text.', isNode(key) ? this.#line(key) : undefined);
   }
 
   #line(node: Node): number {

@@ -219,7 +219,7 @@ export class SchemaConverter {
     if (types.length > 0 && mayBeNull && !types.includes('null')) types.push('null');
     if (types.length > 0) made.type = types.length === 1 ? types[0] : types;
     if (node.enum !== undefined && !Array.isArray(node.enum))
-      this.#deps.warn('An enumeration is no list; it is passed over.', place);
+      this.#deps.warn('An enumeration is not a list; it is passed over.', place);
     const values = Array.isArray(node.enum) ? node.enum : undefined;
     if (isOutput) {
       if (values) made.examples = values.slice(0, SHOWN_VALUES);

@@ -32,7 +32,7 @@ function urlOf(text: string, baseUrl: string | undefined): URL | string {
   try {
     url = baseUrl === undefined ? new URL(text.startsWith('//') ? `https:${text}` : text) : new URL(text, baseUrl);
   } catch {
-    return `${shown} is no URL${baseUrl === undefined ? ', and where the document came from is not known' : ''}`;
+    return `${shown} is not a URL${baseUrl === undefined ? ', and where the document came from is not known' : ''}`;
   }
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return `${shown} is not HTTP`;
   if (url.username !== '' || url.password !== '') return 'it names a user';

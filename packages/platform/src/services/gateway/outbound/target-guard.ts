@@ -107,7 +107,7 @@ export class TargetGuard {
     const { inFlight, inFlightOfAccount, failures } = TARGET_LIMITS;
     if ((this.#accounts.get(accountId) ?? 0) >= inFlightOfAccount)
       throw new ToolError(
-        `The targets of this account have ${inFlightOfAccount} calls under way together, which is the most. Call again later.`,
+        `The targets of this account have ${inFlightOfAccount} calls under way together, which is the limit. Call again later.`,
       );
     let state = this.#states.get(arn);
     if (!state) {
@@ -116,7 +116,7 @@ export class TargetGuard {
     }
     if (state.inFlight >= inFlight)
       throw new ToolError(
-        `The target ${name} has ${inFlight} calls under way, which is the most; its server is slow. Call again later.`,
+        `The target ${name} has ${inFlight} calls under way, which is the limit; its server is slow. Call again later.`,
       );
     if (state.failures < failures) return { state, tries: false };
     const left = state.restsUntil - this.#clock.monotonic();

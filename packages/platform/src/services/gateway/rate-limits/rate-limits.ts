@@ -195,6 +195,6 @@ function nameOf(dimensionKeys: readonly string[]): string {
 
 function missing(gateway: Gateway, id: string): Error {
   return errors.resourceNotFound(`The gateway ${gateway.id} has no rate limit ${id}.`, {
-    remedy: 'ListGatewayRateLimits shows those that there are.',
+    remedy: 'ListGatewayRateLimits lists those that exist.',
   });
 }

@@ -141,6 +141,6 @@ export class Rules {
 
 function missing(gateway: Gateway, id: string): Error {
   return errors.resourceNotFound(`The gateway ${gateway.id} has no rule ${id}.`, {
-    remedy: 'ListGatewayRules shows those that there are.',
+    remedy: 'ListGatewayRules lists those that exist.',
   });
 }

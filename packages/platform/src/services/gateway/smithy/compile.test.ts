@@ -312,7 +312,7 @@ describe('a Smithy model', () => {
     ],
     ['no shape ns#None', model('restJson1', structure({ a: member('ns#None') }))],
     ['no trait "http"', model('restJson1', structure({}), { operation: { 'smithy.api#http': 'x' } })],
-    ['is no path', model('restJson1', structure({}), { http: { method: 'GET', uri: '/a/../b' } })],
+    ['is not a path', model('restJson1', structure({}), { http: { method: 'GET', uri: '/a/../b' } })],
     [
       'nested too deep',
       model('restJson1', structure({ a: member('ns#L') }), {
@@ -327,7 +327,7 @@ describe('a Smithy model', () => {
   });
 
   it.each<[string, string]>([
-    ['no Smithy model', '{}'],
+    ['not a Smithy model', '{}'],
     ['JSON cannot be read', '{'],
     ['no service', '{"smithy":"2.0","shapes":{}}'],
     ['speaks none of', model('restJson1', structure({})).replaceAll('restJson1', 'ec2Query')],

@@ -64,7 +64,7 @@ export class Model {
   /** Throws `BrokenModelError` for what is no model. */
   constructor(root: DocumentValue) {
     if (!isObject(root) || typeof root.smithy !== 'string' || !isObject(root.shapes))
-      throw new BrokenModelError('This is no Smithy model in JSON: it has no members "smithy" and "shapes".');
+      throw new BrokenModelError('This is not a Smithy model in JSON: it has no members "smithy" and "shapes".');
     if (!/^[12](?:\.\d+)*$/.test(root.smithy))
       throw new BrokenModelError(`Smithy 1 and 2 are read, not ${root.smithy.slice(0, 20)}.`);
     this.#shapes = root.shapes;

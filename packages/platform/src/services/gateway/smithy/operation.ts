@@ -25,7 +25,7 @@ export interface SmithyOperationDeps {
 /** Makes a tool of an operation. Throws `BrokenModelError` for one that cannot be called. */
 export function compileSmithyOperation(id: string, deps: SmithyOperationDeps): Omit<HttpTool, 'name'> {
   const operation = deps.model.shape(id);
-  if (operation.type !== 'operation') throw new BrokenModelError('It is no operation.');
+  if (operation.type !== 'operation') throw new BrokenModelError('It is not an operation.');
   const input = structureOf(operation, 'input', deps.model);
   const output = structureOf(operation, 'output', deps.model);
   refuseStreams(input, output, deps.model);
@@ -77,7 +77,7 @@ function needsChecksum({ traits }: ModelShape): boolean {
 function structureOf(operation: ModelShape, name: 'input' | 'output', model: Model): ModelShape {
   const target = targetOf(operation.raw[name]);
   const shape = model.shape(target === '' ? 'smithy.api#Unit' : target);
-  if (shape.type !== 'structure') throw new BrokenModelError(`Its ${name} is no structure.`);
+  if (shape.type !== 'structure') throw new BrokenModelError(`Its ${name} is not a structure.`);
   return shape;
 }
 
@@ -109,7 +109,7 @@ function routeOf(
     /[\\#]/.test(path) ||
     path.split('/').some((segment) => segment === '.' || segment === '..')
   )
-    throw new BrokenModelError(`Its URI ${http.uri.slice(0, 200)} is no path.`);
+    throw new BrokenModelError(`Its URI ${http.uri.slice(0, 200)} is not a path.`);
   const query = search.split('&').flatMap((pair): [string, string][] => {
     const [key = '', value = ''] = pair.split('=', 2);
     return key === '' ? [] : [[key, value]];

@@ -136,7 +136,7 @@ function forService(tool: HttpTool, service: string): HttpTool {
 
 function restApiOf({ targetConfiguration }: TargetDefinition): control.ApiGatewayTargetConfiguration {
   const configuration = targetConfiguration.mcp?.apiGateway;
-  if (!configuration) throw new Error('a target that is no REST API');
+  if (!configuration) throw new Error('a target that is not a REST API');
   return configuration;
 }
 

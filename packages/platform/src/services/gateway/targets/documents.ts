@@ -27,7 +27,7 @@ export class Documents {
     const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.+)$/.exec(uri) ?? [];
     const problem = (what: string): Error =>
       errors.invalidField('targetConfiguration.mcp', `names a document that ${what}: ${uri}`);
-    if (bucket === '') throw problem('is no s3:// location');
+    if (bucket === '') throw problem('is not an s3:// location');
     await ctx.require('s3:GetObject', `arn:aws:s3:::${bucket}/${key}`);
     const own = bucketOwnerAccountId === ctx.accountId;
     const object = own ? await this.#deps.readObject(ctx.accountId, { bucket, key }, ctx.signal) : undefined;

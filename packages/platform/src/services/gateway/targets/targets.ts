@@ -158,7 +158,7 @@ export class Targets {
     const definition = live ?? wanted;
     const kind = definition && kindOf(definition, this.#deps.kinds);
     if (!definition || kind?.type !== 'MCP_SERVER')
-      throw errors.validation(`The target ${id} is no MCP server: its tools are those of its document.`, {
+      throw errors.validation(`The target ${id} is not an MCP server: its tools are those of its document.`, {
         remedy: 'Change it with UpdateGatewayTarget.',
       });
     if (kind.isAsked?.(definition) || kind.document?.(definition))
@@ -235,7 +235,7 @@ export class Targets {
     );
     if (making.length >= MOST_MAKING)
       throw errors.throttling(
-        `${MOST_MAKING} targets of this account are being made just now or wait for a consent, which is the most.`,
+        `${MOST_MAKING} targets of this account are being made just now or wait for a consent, which is the limit.`,
         {
           remedy: 'Try again once some of them are READY.',
         },
@@ -285,6 +285,6 @@ function bytesOf(definition: TargetDefinition, document = ''): number {
 
 function missing(gateway: Gateway, id: string): Error {
   return errors.resourceNotFound(`The gateway ${gateway.id} has no target ${id}.`, {
-    remedy: 'ListGatewayTargets shows those that there are.',
+    remedy: 'ListGatewayTargets lists those that exist.',
   });
 }

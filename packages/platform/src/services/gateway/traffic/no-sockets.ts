@@ -6,8 +6,9 @@ import { GATEWAYS_PATH } from '../gateways/gateway.ts';
 export const noSockets: SocketService = {
   read({ url = '' }) {
     if (!url.startsWith(`${GATEWAYS_PATH}/`)) return undefined;
-    throw errors.unknownOperation('Gateways pass on no WebSockets.', {
-      remedy: 'Agents of this platform take them at /runtimes/ARN/ws. Ask other servers by HTTP, or without a gateway.',
+    throw errors.unknownOperation('Gateways do not pass on WebSockets.', {
+      remedy:
+        'Agents of this platform accept them at /runtimes/ARN/ws. Call other servers by HTTP, or without a gateway.',
     });
   },
 };

@@ -22,7 +22,7 @@ export const AUTHORIZE_PATH = '/identities/oauth2/authorize';
 export const CALLBACK_PATH = '/identities/oauth2/callback';
 /** Longer than a consent may take. */
 export const COOKIE_SECONDS = 3600;
-const GONE = 'This link counts no more: it was used, took too long, or was never one. Ask the agent again.';
+const GONE = 'This link is no longer valid: it was used, it expired, or it was never valid. Ask the agent again.';
 
 /**
  * The pages that people see when an agent asks for access: `GET` and `POST /identities/oauth2/authorize`, which asks, and
@@ -60,7 +60,7 @@ export function consentRoutes(deps: ConsentRoutesDeps): RouteSet {
       return sendPage(
         reply,
         403,
-        messagePage('Not from here', 'This did not come from the page of this browser. Open the link again.'),
+        messagePage('Not from here', 'This request did not come from the page in this browser. Open the link again.'),
       );
     if (form?.get('decision') !== 'allow') {
       await federation.deny(authorization);

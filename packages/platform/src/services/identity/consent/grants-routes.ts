@@ -23,7 +23,7 @@ export interface GrantsRoutesDeps {
 
 const GRANTS_PATH = '/identities/oauth2/grants';
 const ADMIN_PATH = '/_platform/identity/grants';
-const GONE = 'This link counts no more. Open your grants again from where you came.';
+const GONE = 'This link is no longer valid. Open your grants again from the application.';
 const MAX_NAME = 2048;
 const PAGE_SIZE = 100;
 const LIST_GRANTS = 'agentplatform:ListGrants';
@@ -70,7 +70,7 @@ async function revokeOwn({ request, reply }: OpenCall, deps: GrantsRoutesDeps): 
     return sendPage(
       reply,
       403,
-      messagePage('Not from here', 'This did not come from the page of this browser. Open the link again.'),
+      messagePage('Not from here', 'This request did not come from the page in this browser. Open the link again.'),
     );
   const notice = await revokeShown(deps.grants, holder, { id: form?.get('revoke') ?? '', signal: request.signal });
   return sendGrants(reply, deps, { holder, link, browser, notice: notice ?? 'There was nothing to take back.' });

@@ -127,7 +127,7 @@ export class Portals {
     const field = 'idpConfig.credentialProviderArn';
     const name = nameIn(idpConfig.credentialProviderArn);
     if (providers.arnOf(accountId, name) !== idpConfig.credentialProviderArn)
-      throw errors.invalidField(field, 'is no OAuth2 credential provider of this account');
+      throw errors.invalidField(field, 'is not an OAuth2 credential provider of this account');
     const { data } = await providers.get(accountId, name);
     if (data.oauthDiscovery.discoveryUrl === undefined)
       throw errors.invalidField(field, `names ${name}, which has no discovery document: nobody could sign in by it`);
@@ -145,6 +145,6 @@ function nameIn(arn: string): string {
 
 function missing(id: string): Error {
   return errors.resourceNotFound(`There is no consent portal ${id} in this account.`, {
-    remedy: 'ListConsentPortals shows those that there are.',
+    remedy: 'ListConsentPortals lists those that exist.',
   });
 }

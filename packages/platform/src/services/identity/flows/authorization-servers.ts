@@ -69,7 +69,7 @@ export class AuthorizationServers {
       }
       const body = await answer.json();
       if (typeof body !== 'object' || body === null || Array.isArray(body))
-        throw wrong('it is no JSON object', 'nonsense');
+        throw wrong('it is not a JSON object', 'nonsense');
       return { ...body };
     } catch (cause) {
       if (cause instanceof ProviderError) throw cause;

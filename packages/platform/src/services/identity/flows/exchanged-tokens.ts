@@ -91,9 +91,9 @@ export class ExchangedTokens {
     const { token, discoveryUrl } = subjectToken;
     if (token === undefined)
       throw errors.validation(
-        'The user’s own token has more than 4 KB, so it does not travel in the workload access token and cannot be exchanged.',
+        'The user’s own token has more than 4 KB. It does not fit into the workload access token, so it cannot be exchanged.',
         {
-          remedy: 'Have its issuer put less into it.',
+          remedy: 'Configure its issuer to put fewer claims into it.',
         },
       );
     if (discoveryUrl !== undefined) {
@@ -104,7 +104,7 @@ export class ExchangedTokens {
       const { exp = 0, sub } = decodeJwt(token);
       if (exp * 1000 > this.#deps.clock.now() && sub === user.subject) return token;
     }
-    throw errors.unauthorized('The user’s own token counts no more.');
+    throw errors.unauthorized('The user’s own token is no longer valid.');
   }
 
   async #grant(

@@ -103,7 +103,7 @@ export class TokenEndpoint {
     const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, scope } = answer;
     for (const token of [accessToken, refreshToken ?? 'none'])
       if (token === '' || token.length > MAX_TOKEN_CHARS || !/^[\x20-\x7e]+$/.test(token))
-        throw new ProviderError('nonsense', `${server.issuer} gave something that is no token.`);
+        throw new ProviderError('nonsense', `${server.issuer} gave something that is not a token.`);
     const expiresAt = seconds === undefined ? undefined : this.#deps.clock.now() + seconds * 1000;
     return { accessToken, refreshToken, expiresAt, scope, idToken };
   }
@@ -143,10 +143,10 @@ function inOauthsWords(status: number, text: string): OauthAnswer {
   try {
     body = JSON.parse(text);
   } catch {
-    throw new ProviderError('nonsense', `The provider's answer (status ${status}) is no JSON.`);
+    throw new ProviderError('nonsense', `The provider's answer (status ${status}) is not JSON.`);
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new ProviderError('nonsense', `The provider's answer (status ${status}) is no JSON object.`);
+    throw new ProviderError('nonsense', `The provider's answer (status ${status}) is not a JSON object.`);
   // The id token is for whoever asks for one, who looks at it himself.
   const { id_token: idToken, ...members }: Record<string, unknown> = { ...body };
   const failed = typeof members.error === 'string';
@@ -215,7 +215,7 @@ export function asProviderError(error: unknown, issuer: string, hidden: readonly
     return new ProviderError('refused', `${issuer} gave no token: ${code}${said}.`, { code });
   }
   const why = error instanceof Error ? printable(error.message) : 'unknown';
-  return new ProviderError('nonsense', `What ${issuer} answered is no answer of OAuth: ${why}.`);
+  return new ProviderError('nonsense', `What ${issuer} answered is not an answer of OAuth: ${why}.`);
 }
 
 /** The error code of OAuth in a message of `asProviderError`, where it was kept as a text. */

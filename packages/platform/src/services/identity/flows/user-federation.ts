@@ -413,7 +413,7 @@ export class UserFederation {
   }
 }
 
-const STALE = 'This link counts no more: it was used, took too long, or was never one.';
+const STALE = 'This link is no longer valid: it was used, it expired, or it was never valid.';
 const OTHER_BROWSER = 'This is not the browser in which the access was allowed.';
 
 function isOpen(one: Authorization, now: number): boolean {

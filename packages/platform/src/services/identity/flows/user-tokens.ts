@@ -19,7 +19,7 @@ export interface UserTokensDeps {
 /** The provider does not know the grant any more: it was revoked, or an answer that renewed it was lost. Consent must begin again. */
 export class ConsentLostError extends Error {
   constructor(cause: ProviderError) {
-    super('The user’s consent counts no more.', { cause });
+    super('The user’s consent is no longer valid.', { cause });
     this.name = 'ConsentLostError';
   }
 }
@@ -77,7 +77,7 @@ export class UserTokens {
     if (since)
       log.warn(
         { ...of, since },
-        'a refresh token counts no more whose renewal was cut off: the user has to consent again',
+        'a refresh token is no longer valid whose renewal was cut off: the user has to consent again',
       );
     return new ConsentLostError(why);
   }

@@ -198,7 +198,7 @@ export class CredentialProviders<Data> {
 
   #missing(name: string): Error {
     return errors.resourceNotFound(`There is no ${this.#title} named ${name} in this account.`, {
-      remedy: `${PROVIDER_WORDS[this.#deps.kind].list} shows those that there are.`,
+      remedy: `${PROVIDER_WORDS[this.#deps.kind].list} lists those that exist.`,
     });
   }
 }

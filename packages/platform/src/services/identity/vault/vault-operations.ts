@@ -52,7 +52,7 @@ export function vaultOperations({ vaults, keys, region }: VaultOperationsDeps): 
         const key = await keys.key(accountId, customerKey.arn);
         if (key)
           throw errors.validation(`The key ${key.arn} of the token vault still exists (${key.state}).`, {
-            remedy: 'Enable it, or call its deletion off; SetTokenVaultCMK takes another key.',
+            remedy: 'Enable it, or cancel its deletion; SetTokenVaultCMK takes another key.',
           });
         try {
           return view(await vaults.reset(accountId));

@@ -24,22 +24,22 @@ export function allowedWorkloads({ tokens, find }: AllowedWorkloadsDeps) {
     const { workloadIdentities, hostingEnvironments } = allowed;
     const token = headers[WORKLOAD_TOKEN_HEADER];
     if (typeof token !== 'string')
-      throw errors.accessDenied('Only workloads that allowedWorkloadConfiguration names may come here with a token.', {
-        remedy: 'Send the workload access token of one of them as WorkloadAccessToken, or come by its gateway.',
+      throw errors.accessDenied('Only workloads in allowedWorkloadConfiguration may call this with a token.', {
+        remedy: 'Send the workload access token of one of them as WorkloadAccessToken, or call through its gateway.',
       });
     const { workload } = await opened(token, accountId);
     const owner = (await find(accountId, workload))?.owner;
     const named = workloadIdentities?.includes(workload) ?? true;
     const hosted = hostingEnvironments?.some(({ arn }) => arn === owner) ?? true;
     if (!named || !hosted)
-      throw errors.accessDenied(`The workload ${workload} is none that allowedWorkloadConfiguration names.`);
+      throw errors.accessDenied(`The workload ${workload} is not in allowedWorkloadConfiguration.`);
   };
 
   async function opened(token: string, accountId: string): ReturnType<WorkloadTokens['open']> {
     try {
       return await tokens.open(token, accountId);
     } catch (cause) {
-      throw errors.accessDenied('WorkloadAccessToken is not one for this account, or counts no more.', { cause });
+      throw errors.accessDenied('WorkloadAccessToken is not one for this account, or is no longer valid.', { cause });
     }
   }
 }

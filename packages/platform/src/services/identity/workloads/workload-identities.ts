@@ -130,7 +130,7 @@ export class WorkloadIdentities {
 
 function missing(name: string): Error {
   return errors.resourceNotFound(`There is no workload identity ${name} in this account.`, {
-    remedy: 'ListWorkloadIdentities shows those that there are.',
+    remedy: 'ListWorkloadIdentities lists those that exist.',
   });
 }
 

@@ -49,9 +49,12 @@ export function workloadOperations(deps: WorkloadOperationsDeps): HandlersOf<Wor
   ): Promise<data.GetWorkloadAccessTokenResponse> => {
     const { name, owner, createdAt } = await identities.get(accountId, workloadName);
     if (owner !== undefined)
-      throw errors.validation(`The workload identity ${name} is linked to ${owner}; no caller gets its tokens.`, {
-        remedy: 'The agent finds its token in the header WorkloadAccessToken of every request.',
-      });
+      throw errors.validation(
+        `The workload identity ${name} is linked to ${owner}, so callers cannot get its tokens.`,
+        {
+          remedy: 'The agent finds its token in the header WorkloadAccessToken of every request.',
+        },
+      );
     const { token } = tokens.issue({ accountId, workload: name, madeAt: createdAt, ...(await of()) });
     return { workloadAccessToken: token };
   };

@@ -141,7 +141,7 @@ function arrived([token, discoveryUrl]: [string | null, string | null]): Subject
 }
 
 function refuse(): never {
-  throw errors.unauthorized('The workload access token is not one for this account, or counts no more.', {
-    remedy: 'Take the token of the request that is being answered, or get a new one.',
+  throw errors.unauthorized('The workload access token is not one for this account, or is no longer valid.', {
+    remedy: 'Use the token of the current request, or get a new one.',
   });
 }

@@ -30,7 +30,7 @@ export async function checkInvocations(
       if (!(await objects.hasBucket(ctx.accountId, bucket))) {
         throw errors.invalidField(
           `${field}.payloadDeliveryBucketName`,
-          `is ${bucket}, which is no bucket of this account`,
+          `is ${bucket}, which is not a bucket of this account`,
           {
             remedy: 'Make it first: aws s3 mb s3://NAME.',
           },

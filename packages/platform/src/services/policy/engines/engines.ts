@@ -138,7 +138,7 @@ export async function holdEngine(arn: string, tx: Executor): Promise<void> {
 
 function missing(id: string): Error {
   return errors.resourceNotFound(`There is no policy engine ${id} in this account.`, {
-    remedy: 'ListPolicyEngines shows those that there are.',
+    remedy: 'ListPolicyEngines lists those that exist.',
   });
 }
 

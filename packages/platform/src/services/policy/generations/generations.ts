@@ -87,7 +87,7 @@ export class Generations {
         );
         if (making.length >= MOST_MAKING)
           throw errors.throttling(
-            `${MOST_MAKING} generations of this engine are being made just now, which is the most.`,
+            `${MOST_MAKING} generations of this engine are being made just now, which is the limit.`,
           );
         const row = { arn: this.arnOf(engine, id), accountId, id, name, data, parent };
         const created = await this.store.within(tx).create(row);
@@ -110,7 +110,7 @@ export class Generations {
     const found = await this.store.get(this.arnOf(engine, id));
     if (found) return generationFrom(found);
     throw errors.resourceNotFound(`The policy engine ${engine.id} has no generation ${id}.`, {
-      remedy: 'ListPolicyGenerations shows those that there are.',
+      remedy: 'ListPolicyGenerations lists those that exist.',
     });
   }
 
@@ -120,7 +120,7 @@ export class Generations {
     const asset = assets.find(({ id }) => id === named.policyGenerationAssetId);
     if (!asset)
       throw errors.resourceNotFound(`The generation ${named.policyGenerationId} has no such asset.`, {
-        remedy: 'ListPolicyGenerationAssets shows those that it has.',
+        remedy: 'ListPolicyGenerationAssets lists those that exist.',
       });
     if (!asset.policy)
       throw errors.invalidField(

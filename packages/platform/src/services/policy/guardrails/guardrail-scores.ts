@@ -67,7 +67,7 @@ export class GuardrailScores {
 function checkOf({ name, args }: GuardrailNeed, context: GuardrailContext): GuardrailCheck {
   const type = name.replace(/^BedrockGuardrails::/, '');
   if (type !== 'PromptAttack' && type !== 'ContentFilter' && type !== 'SensitiveInformation')
-    throw new Error(`${name} is no guardrail`);
+    throw new Error(`${name} is not a guardrail`);
   const lists = args.map((arg) => [arg].flat());
   // Categories are words, contents are fields, whichever comes first; a content may be a text, too.
   const contents = lists.find((list) => list.some((one) => typeof one === 'object')) ?? lists[1] ?? [];

@@ -163,6 +163,6 @@ export class Policies {
 
 function missing(engine: Engine, id: string): Error {
   return errors.resourceNotFound(`The policy engine ${engine.id} has no policy ${id}.`, {
-    remedy: 'ListPolicies shows those that there are.',
+    remedy: 'ListPolicies lists those that exist.',
   });
 }

@@ -32,7 +32,7 @@ export function readEndpointRequest(url: string): EndpointRequest {
   const [match, sandboxId = '', qualifier = '', port = '', path = '/', query = ''] = REQUEST.exec(url) ?? [];
   if (match === undefined)
     throw errors.resourceNotFound('There is no session at this address.', {
-      remedy: 'After the sessionEndpointUrl of InvokeAgentRuntime comes the port: URL/PORT/PATH.',
+      remedy: 'Append the port and the path to the sessionEndpointUrl of InvokeAgentRuntime: URL/PORT/PATH.',
     });
   return { sandboxId, qualifier, port: Number(port), target: `${path}${query}` };
 }

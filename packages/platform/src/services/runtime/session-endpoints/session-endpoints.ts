@@ -74,7 +74,7 @@ export class SessionEndpoints {
     // The id may have begun another life meanwhile.
     if (session?.row.sandboxId !== sandboxId) throw gone();
     if (!session.openPorts.some(({ from, to }) => from <= port && port <= to))
-      throw errors.accessDenied(`Port ${port} is none of the allowedPorts of ${runtimeIdOf(address.resourceArn)}.`);
+      throw errors.accessDenied(`Port ${port} is not among the allowedPorts of ${runtimeIdOf(address.resourceArn)}.`);
     const lease = sessions.tryAcquire(address);
     if (!lease) throw gone();
     return lease;
@@ -83,6 +83,6 @@ export class SessionEndpoints {
 
 function gone(): Error {
   return errors.resourceNotFound('No session lives at this address.', {
-    remedy: 'Invoke the agent runtime; the answer has the address that its session has now.',
+    remedy: 'Invoke the agent runtime. The answer has the new address of its session.',
   });
 }

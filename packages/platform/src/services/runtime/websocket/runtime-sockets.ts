@@ -124,7 +124,7 @@ export class RuntimeSockets implements SocketService {
     const { req, principal, signedHeaders, signal, span, require } = opening;
     if (request.bearer === undefined && target.version.definition.authorizerConfiguration?.customJWTAuthorizer)
       throw errors.accessDenied(
-        'Authorization method mismatch: this agent runtime takes OAuth bearer tokens, the request was signed.',
+        'Authorization method mismatch: this agent runtime accepts OAuth bearer tokens, but the request was signed.',
         { remedy: 'Send a token of the configured OpenID provider.' },
       );
     requireSigned({ headers: req.headers, signedHeaders }, target.headerAllowlist);

@@ -97,7 +97,7 @@ export class ConnectorKind implements TargetKind {
 
 function configurationOf({ targetConfiguration }: TargetDefinition): control.ConnectorTargetConfiguration {
   const configuration = targetConfiguration.mcp?.connector;
-  if (!configuration) throw new Error('a target that is no connector');
+  if (!configuration) throw new Error('a target that is not a connector');
   return configuration;
 }
 

@@ -74,6 +74,6 @@ export class HttpConnectorKind implements TargetKind {
 
 function configurationOf({ targetConfiguration }: TargetDefinition): control.HttpConnectorTargetConfiguration {
   const found = targetConfiguration.http?.connector;
-  if (!found) throw new Error('a target that is no connector of HTTP');
+  if (!found) throw new Error('a target that is not a connector of HTTP');
   return found;
 }

@@ -121,6 +121,6 @@ function urlOf(
 
 function configurationOf({ targetConfiguration }: TargetDefinition): control.PassthroughTargetConfiguration {
   const found = targetConfiguration.http?.passthrough;
-  if (!found) throw new Error('a target that is no passthrough');
+  if (!found) throw new Error('a target that is not a passthrough');
   return found;
 }

@@ -77,6 +77,6 @@ function pathOf(definition: TargetDefinition, path: string, asked: string): stri
 
 function configurationOf({ targetConfiguration }: TargetDefinition): control.RuntimeTargetConfiguration {
   const found = targetConfiguration.http?.agentcoreRuntime;
-  if (!found) throw new Error('a target that is no runtime');
+  if (!found) throw new Error('a target that is not a runtime');
   return found;
 }

@@ -32,7 +32,7 @@ describe('a tool schema', () => {
     ['a name that is too long', tool({ name: 'a'.repeat(128) }), 'more than the 121 characters'],
     ['a member of MCP', tool({ annotations: { readOnlyHint: true } }), 'annotations'],
     ['no description', tool({ description: undefined }), 'no description'],
-    ['no schema', tool({ inputSchema: undefined }), 'no schema of an object'],
+    ['no schema', tool({ inputSchema: undefined }), 'not a schema of an object'],
     [
       'another keyword',
       tool({ inputSchema: { type: 'object', properties: { a: { type: 'string', enum: ['x'] } } } }),
@@ -40,7 +40,7 @@ describe('a tool schema', () => {
     ],
     ['a reference', tool({ inputSchema: { type: 'object', properties: { $ref: { $ref: '#' } } } }), 'has $ref'],
     ['no type', tool({ outputSchema: {} }), 'outputSchema must have a type'],
-    ['nothing', null, 'no object'],
+    ['nothing', null, 'not an object'],
   ])('loses a tool with %s, and no other', (_what, bad, why) => {
     const { tools, problems } = schemaTools([bad, tool({ name: 'good' })], 'math');
     expect(tools.map(({ name }) => name)).toEqual(['good']);

@@ -61,31 +61,31 @@ function parsed(text: string): unknown {
 
 /** What keeps a definition from being a tool; its name is looked at by who reads it. */
 function problemOf(raw: unknown): string | undefined {
-  if (!isObject(raw)) return 'it is no object';
+  if (!isObject(raw)) return 'it is not an object';
   const unknown = Object.keys(raw).find(
     (name) => !['name', 'description', 'inputSchema', 'outputSchema'].includes(name),
   );
   if (unknown !== undefined) return `it has a member that tools of functions do not have: ${unknown.slice(0, 80)}`;
   if (typeof raw.description !== 'string') return 'it has no description';
   if (!isObject(raw.inputSchema) || raw.inputSchema.type !== 'object')
-    return 'its inputSchema is no schema of an object';
+    return 'its inputSchema is not a schema of an object';
   const input = schemaProblem(raw.inputSchema, 'inputSchema', 0);
   return input ?? (raw.outputSchema === undefined ? undefined : schemaProblem(raw.outputSchema, 'outputSchema', 0));
 }
 
 function schemaProblem(schema: unknown, at: string, depth: number): string | undefined {
   if (depth > MOST_DEPTH) return `its ${at.slice(0, 40)}… is nested too deep`;
-  if (!isObject(schema)) return `its ${at} is no schema`;
+  if (!isObject(schema)) return `its ${at} is not a schema`;
   const unknown = Object.keys(schema).find((name) => !KEYWORDS.includes(name));
   if (unknown !== undefined) return `its ${at} has ${unknown.slice(0, 80)}, which schemas of functions do not have`;
   const { type, properties, required, items, description } = schema;
   if (typeof type !== 'string' || !TYPES.includes(type)) return `its ${at} must have a type: ${TYPES.join(', ')}`;
-  if (description !== undefined && typeof description !== 'string') return `its ${at}.description is no text`;
+  if (description !== undefined && typeof description !== 'string') return `its ${at}.description is not text`;
   if (required !== undefined && !(Array.isArray(required) && required.every((one) => typeof one === 'string')))
-    return `its ${at}.required is no list of names`;
+    return `its ${at}.required is not a list of names`;
   if (items !== undefined) return schemaProblem(items, `${at}.items`, depth + 1);
   if (properties === undefined) return undefined;
-  if (!isObject(properties)) return `its ${at}.properties is no object`;
+  if (!isObject(properties)) return `its ${at}.properties is not an object`;
   for (const [name, one] of Object.entries(properties)) {
     const problem = schemaProblem(one, `${at}.properties.${name.slice(0, 80)}`, depth + 1);
     if (problem !== undefined) return problem;

@@ -16,7 +16,7 @@ const anyResult: StandardSchemaV1<unknown, JsonObject> = {
   '~standard': {
     version: 1,
     vendor: 'agentplatform',
-    validate: (value) => (isObject(value) ? { value } : { issues: [{ message: 'is no object' }] }),
+    validate: (value) => (isObject(value) ? { value } : { issues: [{ message: 'is not an object' }] }),
   },
 };
 

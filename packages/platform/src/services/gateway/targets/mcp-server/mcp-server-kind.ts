@@ -281,7 +281,7 @@ interface Way {
 
 function configurationOf({ targetConfiguration }: TargetDefinition): control.McpServerTargetConfiguration {
   const configuration = targetConfiguration.mcp?.mcpServer;
-  if (!configuration) throw new Error('a target that is no MCP server');
+  if (!configuration) throw new Error('a target that is not an MCP server');
   return configuration;
 }
 

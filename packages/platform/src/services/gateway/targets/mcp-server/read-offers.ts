@@ -33,7 +33,7 @@ export function readTools(listed: readonly unknown[], target: string): Read<Tool
     const unfit = unfitName(name, NAME, target);
     if (unfit) return unfit;
     const { inputSchema = { type: 'object' }, outputSchema, title, description } = raw;
-    if (!isObjectSchema(inputSchema)) return 'has an inputSchema that is no schema of an object';
+    if (!isObjectSchema(inputSchema)) return 'has an inputSchema that is not a schema of an object';
     // Newer servers may answer with any value: what is no object is passed on, without a schema.
     const output = isObjectSchema(outputSchema) ? { outputSchema: plainSchema(outputSchema, LONGEST_TEXT) } : {};
     const shown = textOr(title) ?? (isObject(raw.annotations) ? textOr(raw.annotations.title) : undefined);
@@ -114,7 +114,7 @@ function readAll<Offer extends object>(
 }
 
 function readOne<Offer extends object>(raw: unknown, read: (raw: JsonObject) => Offer | string): Offer | string {
-  if (!isObject(raw)) return 'is no object';
+  if (!isObject(raw)) return 'is not an object';
   if (!isPlain(raw)) return 'is too deep, or has text that cannot be stored';
   if (JSON.stringify(raw).length > MAX_CHARACTERS) return `is larger than ${MAX_CHARACTERS} characters`;
   return read(raw);

@@ -16,7 +16,7 @@ export function staticTools(text: string, target: string): { tools: Tool[]; prob
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    return failed(`mcpToolSchema is no JSON: ${error instanceof Error ? error.message.slice(0, 200) : ''}`);
+    return failed(`mcpToolSchema is not JSON: ${error instanceof Error ? error.message.slice(0, 200) : ''}`);
   }
   const listed = isObject(parsed) ? parsed.tools : parsed;
   if (!Array.isArray(listed))

@@ -2,7 +2,9 @@ import type { control } from '@agentplatform/contract';
 import { expect, it } from 'vitest';
 import { givenProvider } from './oauth2-provider.ts';
 
-const custom = (config: Partial<control.CustomOauth2ProviderConfigInput>) =>
+type Config = Partial<control.CustomOauth2ProviderConfigInput>;
+
+const custom = (config: Config) =>
   givenProvider(
     {
       credentialProviderVendor: 'CustomOauth2',
@@ -27,9 +29,7 @@ const actor = (actorTokenContent: control.ActorTokenContentType) => ({
 });
 
 /** What needs AWS itself, and beside each what is taken in its place. */
-it.each<
-  [what: string, refused: Partial<control.CustomOauth2ProviderConfigInput>, taken: typeof refused, field: string]
->([
+it.each<[what: string, refused: Config, taken: Config, field: string]>([
   ['privateEndpoint', { privateEndpoint: lattice }, {}, 'privateEndpoint'],
   [
     'privateEndpointOverrides',

@@ -166,11 +166,11 @@ describe('the same clients', () => {
     const account = await attack(false);
     expect(account.exits).toBe(1);
     expect(account.suspects).not.toEqual([]);
-  }, 60_000);
+  });
 
   it('do not end it where somebody does', async () => {
     expect(await attack(true)).toMatchObject({ exits: 0, held: 1280 });
-  }, 60_000);
+  });
 });
 
 it('what they say by HTTP/2 is what they say by HTTP/1.1', async () => {

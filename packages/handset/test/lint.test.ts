@@ -335,7 +335,7 @@ describe('handset lint', () => {
         ['find', 'trimStart', 'replaceAll'],
       ],
       ['Array.prototype.find.call(list, f); [].fill.call(l, 0); var e = [].entries;', ['find', 'fill', 'entries']],
-      ['$("#a").text().trim().padStart(3); Array.prototype.slice.call(arguments).keys()', ['padStart', 'keys']],
+      ['$("#a").text().trim().padStart(3); new Array(3).fill(0)', ['padStart', 'fill']],
       ['things.includes(1); a.b.c.flatMap(f); get().padStart(2)', ['includes', 'flatMap', 'padStart']],
       [
         'Object.assign({}, o); window.Object.entries(o); Array.from(l)',

@@ -15,27 +15,9 @@ const RESULTS = new Map<string, ValueType>(
     split: 'array',
   }),
 );
-/** Methods of arrays and strings whose result is of the same kind. */
-const SAME = new Map<string, readonly ValueType[]>(
-  Object.entries({
-    slice: ['array', 'string'],
-    concat: ['array', 'string'],
-    map: ['array'],
-    filter: ['array'],
-    sort: ['array'],
-    reverse: ['array'],
-    splice: ['array'],
-    replace: ['string'],
-  }),
-);
-const MAKERS = new Map<string, ValueType>(Object.entries({ String: 'string', Array: 'array', RegExp: 'regexp' }));
-const STATICS = new Map<string, ValueType>(
-  Object.entries({
-    ...fill('Array.prototype Object.keys Object.getOwnPropertyNames', 'array'),
-    ...fill('String.prototype String.fromCharCode JSON.stringify', 'string'),
-    'RegExp.prototype': 'regexp',
-  }),
-);
+
+/** What makes values of a kind: by `new`, and as its `prototype`. */
+const MAKERS = new Map<string, ValueType>(Object.entries({ Array: 'array', String: 'string', RegExp: 'regexp' }));
 
 /**
  * What the values of a script are, as far as the script itself shows it. A variable is known when all that is ever
@@ -91,45 +73,25 @@ export function typesOf(tree: Node): TypeOf {
       case 'BinaryExpression':
         if (node.operator !== '+') return 'other';
         return [typeOf(node.left), typeOf(node.right)].includes('string') ? 'string' : 'unknown';
-      case 'LogicalExpression':
-        return either(typeOf(node.left), typeOf(node.right));
       case 'ConditionalExpression':
         return either(typeOf(node.consequent), typeOf(node.alternate));
-      case 'AssignmentExpression':
-        return node.operator === '+='
-          ? typeOf({ ...node, type: 'BinaryExpression', operator: '+' })
-          : typeOf(node.right);
-      case 'SequenceExpression':
-        return typeOf(Array.isArray(node.expressions) ? node.expressions.at(-1) : undefined);
       case 'Identifier':
         return variable(String(node.name));
       case 'MemberExpression':
-        return STATICS.get(fullName(node)) ?? 'unknown';
+        return (memberOf(node) === 'prototype' && MAKERS.get(identifierOf(node.object) ?? '')) || 'unknown';
       case 'NewExpression':
         return MAKERS.get(identifierOf(node.callee) ?? '') ?? 'other';
       case 'CallExpression':
-        return called(node.callee);
+        return RESULTS.get(memberOf(node.callee) ?? '') ?? 'unknown';
       default:
         return 'unknown';
     }
   };
 
-  const called = (callee: unknown): ValueType => {
-    const maker = identifierOf(callee);
-    if (maker !== undefined) return MAKERS.get(maker) ?? 'unknown';
-    const method = memberOf(callee);
-    if (method === undefined || !isNode(callee)) return 'unknown';
-    // Array.prototype.slice.call(arguments)
-    if (method === 'call' || method === 'apply') return called(callee.object);
-    const fixed = STATICS.get(fullName(callee)) ?? RESULTS.get(method);
-    if (fixed !== undefined) return fixed;
-    const receiver = typeOf(callee.object);
-    return SAME.get(method)?.includes(receiver) ? receiver : 'unknown';
-  };
   return typeOf;
 }
 
-/** `list || []`, `items != null ? items : []`: what stands in for it says what it is. */
+/** `items != null ? items : []`: what stands in for it says what it is. */
 function either(one: ValueType, other: ValueType): ValueType {
   if (one === other) return one;
   const known = one === 'unknown' ? other : other === 'unknown' ? one : 'unknown';
@@ -139,13 +101,6 @@ function either(one: ValueType, other: ValueType): ValueType {
 /** What is assigned to say that there is nothing yet. */
 function isNothing(value: TreeNode | undefined): boolean {
   return value !== undefined && ((value.type === 'Literal' && value.value === null) || value.operator === 'void');
-}
-
-/** `Object.keys` of a member of a global object; empty for anything else. */
-function fullName(node: unknown): string {
-  const object = isNode(node) ? identifierOf(node.object) : undefined;
-  const member = memberOf(node);
-  return object === undefined || member === undefined ? '' : `${object}.${member}`;
 }
 
 function fill(names: string, type: ValueType): Record<string, ValueType> {

@@ -5,6 +5,7 @@ import { metricsRoutes } from './metrics-routes.ts';
 import { platformProof } from './platform-proof.ts';
 import { preparationRoutes } from './preparation-routes.ts';
 import { checkPublicAddress } from './public-address.ts';
+import { usageRoutes } from './usage-routes.ts';
 
 /** What operators ask a running server: whether it is well, what it measures, what the machine offers. */
 export const module: ServiceModule<'administration', never> = {
@@ -54,6 +55,7 @@ export const module: ServiceModule<'administration', never> = {
             }),
         }),
         preparationRoutes(kernel.preparations),
+        usageRoutes({ database, clock }),
       ],
       port: undefined,
     };

@@ -4,7 +4,7 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE}
 RUN apt-get update \
   && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates git nodejs npm \
-    runc tini containernetworking-plugins nftables iproute2 e2fsprogs procps python3 python3-pip python3-venv \
+    runc tini containernetworking-plugins nftables iproute2 e2fsprogs procps python3 python3-pip python3-venv locales \
   && rm -rf /var/lib/apt/lists/*
 # Node trusts whom the base trusts, which may be more than Debian does.
 ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt

@@ -9,6 +9,8 @@ export interface Contestant {
   name: string;
   kind: 'direct' | 'gateway' | 'peer';
   port: number;
+  /** Of its process; the provider's own time is nobody's. */
+  pid?: number;
   /** Bytes of a whole request; asked for anew before its signature is too old. */
   request(stream: boolean): Promise<Buffer>;
   /** Resolves when no work of earlier requests is left. */
@@ -16,10 +18,10 @@ export interface Contestant {
 }
 
 /** Who is asked by a plain request, as OpenAI's clients send it. */
-export function plain(name: string, kind: 'direct' | 'peer', port: number): Contestant {
+export function plain(name: string, kind: 'direct' | 'peer', port: number, pid?: number): Contestant {
   const headers = { host: `127.0.0.1:${port}`, 'content-type': 'application/json', authorization: 'Bearer sk-bench' };
   return {
-    ...{ name, kind, port },
+    ...{ name, kind, port, ...(pid !== undefined && { pid }) },
     request: async (stream) => wireOf(PATH, headers, question(stream)),
     settled: async () => undefined,
   };
@@ -35,7 +37,7 @@ export async function gatewayContestants(gateways: BenchGateways, { url }: Provi
     { name: 'passthrough', word: 'raw' },
     { name: 'inference', word: 'inference' },
   ].map(({ name, word }) => ({
-    ...{ name, kind: 'gateway', port: gateways.port, settled: () => gateways.settled() },
+    ...{ name, kind: 'gateway', port: gateways.port, pid: gateways.platform.pid, settled: () => gateways.settled() },
     request: (stream) => signed(gateways, `/gateways/${id}/${word}${PATH}`, question(stream)),
   }));
 }

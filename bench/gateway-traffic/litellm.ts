@@ -43,5 +43,5 @@ export async function startLitellm({ url }: Provider): Promise<Peer> {
   };
   await answering(port, START_SECONDS).catch((error: unknown) => end().then(() => Promise.reject(error)));
   const [, version = 'unknown'] = (await readFile(REQUIREMENTS, 'utf8')).trim().split('==');
-  return { contestant: plain('LiteLLM', 'peer', port), version, end };
+  return { contestant: plain('LiteLLM', 'peer', port, child.pid), version, end };
 }

@@ -73,7 +73,7 @@ function rowsOf(own: Measured, measured: readonly Measured[]): string[][] {
   const peers = measured.filter(({ kind }) => kind === 'peer');
   const direct = others.find(({ kind }) => kind === 'direct');
   const words = (shown: (one: Measured) => string): string =>
-    others.map((one) => `${one.name} ${shown(one)}`).join(', ');
+    others.flatMap((one) => (shown(one) === '' ? [] : [`${one.name} ${shown(one)}`])).join(', ');
   const added = ({ firstP50 }: Measured): number => firstP50 - (direct?.firstP50 ?? 0);
   const times = (of: (one: Measured) => number): string =>
     peers.map((one) => `${rounded(of(own) / of(one), 1)} × ${one.name}`).join(', ');
@@ -91,9 +91,19 @@ function rowsOf(own: Measured, measured: readonly Measured[]): string[][] {
       ...[times((one) => one.streamsPerSecond), 'at least 5 × LiteLLM'],
     ],
     [
+      `${own.name}: processor of one stream`,
+      ...[ms(own.cpuOfStream), words((one) => (one.cpuOfStream === 0 ? '' : ms(one.cpuOfStream)))],
+      ...[times((one) => 1 / one.cpuOfStream), ''],
+    ],
+    [
       `${own.name}: whole answers, ${CONNECTIONS} connections`,
       ...[rate(own.wholePerSecond), words((one) => rate(one.wholePerSecond))],
       ...[times((one) => one.wholePerSecond), 'at least 5 × LiteLLM'],
+    ],
+    [
+      `${own.name}: processor of one whole answer`,
+      ...[ms(own.cpuOfWhole), words((one) => (one.cpuOfWhole === 0 ? '' : ms(one.cpuOfWhole)))],
+      ...[times((one) => 1 / one.cpuOfWhole), ''],
     ],
   ];
 }

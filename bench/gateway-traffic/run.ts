@@ -16,15 +16,17 @@ const QUICK_LIMITS = { checks: 20_000, draws: 200 };
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /**
- * `npm run bench -- gateway-traffic [--quick] [--keep] [--only streams|limits]`: a scripted provider in the format of OpenAI, asked by itself, through a passthrough target,
+ * `npm run bench -- gateway-traffic [--quick] [--keep] [--only streams|limits] [--seconds N]`: a scripted provider in the format of OpenAI, asked by itself, through a passthrough target,
  * through a target of inference, and through LiteLLM's proxy, taking turns; and what a rate limit costs, by itself. The load comes from this process, on the same machine. Prints a table;
- * `--keep` writes bench/results/gateway-traffic.json and docs/benchmarks.md. With `--only` the other half stays as it was kept.
+ * `--keep` writes bench/results/gateway-traffic.json and docs/benchmarks.md. With `--only` the other half stays as it was kept; with `--seconds` no turn
+ * begins after so long.
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
   const only = args[args.indexOf('--only') + 1];
   const results: TrafficResults = {};
-  const taken = () => ({ at: new Date().toISOString(), quick, machine: thisMachine({}) });
+  const few = quick || args.includes('--seconds');
+  const taken = () => ({ at: new Date().toISOString(), quick: few, machine: thisMachine({}) });
   if (only !== 'streams') {
     say('Rate limits …');
     const { checks, draws } = quick ? QUICK_LIMITS : FULL_LIMITS;
@@ -34,7 +36,9 @@ export async function run(args: string[]): Promise<void> {
     const about = taken();
     const provider = await startProvider();
     try {
-      const { versions, ...measured } = await measure(provider, quick ? QUICK : FULL);
+      const seconds = Number(args[args.indexOf('--seconds') + 1]);
+      const size = { ...(quick ? QUICK : FULL), ...(args.includes('--seconds') && { seconds }) };
+      const { versions, ...measured } = await measure(provider, size);
       results.streams = { ...about, machine: { ...about.machine, tools: versions }, ...measured };
     } finally {
       await provider.end();
@@ -63,7 +67,7 @@ async function measure(provider: Provider, size: Size): Promise<AllMeasured> {
     });
     const contestants = [plain('direct', 'direct', provider.port), ...own, ...(peer ? [peer.contestant] : [])];
     say(`Streams of ${contestants.map(({ name }) => name).join(', ')} …`);
-    const measured = await takeTurns(contestants, size, missing);
+    const measured = await takeTurns(contestants, size, missing, say);
     return { versions: peer ? { LiteLLM: peer.version } : {}, missing, measured };
   } finally {
     await peer?.end();

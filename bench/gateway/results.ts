@@ -12,22 +12,36 @@ import type { Registration } from './registration.ts';
 import type { Searching } from './searching.ts';
 import { CONNECTIONS, type Measured } from './throughput.ts';
 
-/** Times in milliseconds. */
-export interface GatewayResults {
-  /** ISO 8601. */
-  at: string;
-  quick: boolean;
-  machine: Machine;
+/** Through gateways, through peers and directly. */
+export interface Calls {
   /** In words, what could not be measured, and why. */
   missing: string[];
   measured: Measured[];
   half: HalfLoad[];
-  neighbours: Neighbours;
-  listing: Listing;
-  registration: Registration | undefined;
-  searching: Searching;
-  processes: Processes;
 }
+
+/** What is measured, by the names that `--only` takes. Times in milliseconds. */
+export interface Parts {
+  calls: Calls;
+  neighbours: Neighbours;
+  lists: Listing;
+  /** Undefined where npm could not bring the document. */
+  document: Registration | undefined;
+  search: Searching;
+  servers: Processes;
+}
+export type Part = keyof Parts;
+export const PARTS = ['calls', 'neighbours', 'lists', 'document', 'search', 'servers'] as const satisfies Part[];
+
+interface Taken {
+  /** ISO 8601. */
+  at: string;
+  quick: boolean;
+  machine: Machine;
+}
+
+/** What was measured, each part with when and where. */
+export type GatewayResults = { [Name in Part]?: { taken: Taken; found: Parts[Name] } };
 
 const resultsFile = fileURLToPath(new URL('../results/gateway.json', import.meta.url));
 const page = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
@@ -37,22 +51,37 @@ const ms = (value: number): string => (Number.isFinite(value) ? `${rounded(value
 const rate = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`;
 const added = (value: number): string => `${value < 0 ? '' : '+'}${ms(value)}`;
 
-/** The results as a table in Markdown, and what is missing of them. */
-export function table(results: GatewayResults): string {
+/** The results as a table in Markdown, when and where each part was taken, and what is missing. */
+export function table({ calls, neighbours, lists, document, search, servers }: GatewayResults): string {
   const rows = [
-    ...callRows(results),
-    ...halfRows(results),
-    neighboursRow(results.neighbours),
-    listingRow(results.listing),
-    ...(results.registration ? [registrationRow(results.registration)] : []),
-    ...searchRows(results.searching),
-    processesRow(results.processes, results.machine),
+    ...(calls ? [...callRows(calls.found), ...halfRows(calls.found)] : []),
+    ...(neighbours ? [neighboursRow(neighbours.found)] : []),
+    ...(lists ? [listingRow(lists.found)] : []),
+    ...(document?.found ? [registrationRow(document.found)] : []),
+    ...(search ? searchRows(search.found) : []),
+    ...(servers ? [processesRow(servers.found, servers.taken.machine)] : []),
   ];
   const lines = [...HEAD, ...rows.map((row) => `| ${row.join(' | ')} |`)];
-  return [...lines, ...results.missing.flatMap((one) => ['', one.replaceAll('\n', ' ')])].join('\n');
+  const missing = [
+    ...(calls?.found.missing ?? []),
+    ...(document && !document.found ? ['GitHub’s document is not measured: npm could not bring it.'] : []),
+  ];
+  return [...lines, ...missing.flatMap((one) => ['', one.replaceAll('\n', ' ')])].join('\n');
 }
 
-function callRows({ measured }: GatewayResults): string[][] {
+/** When and where each part was taken, those of one run in one line. */
+function takenLines(results: GatewayResults): string[] {
+  const parts = new Map<string, string[]>();
+  for (const name of PARTS) {
+    const { taken } = results[name] ?? {};
+    if (!taken) continue;
+    const line = `${takenOn(taken.at, taken.machine)}${taken.quick ? ', a quick run' : ''}.${busyNote(taken.machine)}`;
+    parts.set(line, [...(parts.get(line) ?? []), name]);
+  }
+  return [...parts].map(([line, names]) => `- ${names.join(', ')}: ${line}`);
+}
+
+function callRows({ measured }: Calls): string[][] {
   const others = measured.filter(({ kind }) => kind !== 'gateway');
   const peers = measured.filter(({ kind }) => kind === 'peer');
   const direct = measured.find(({ kind }) => kind === 'direct');
@@ -78,7 +107,7 @@ function callRows({ measured }: GatewayResults): string[][] {
     ]);
 }
 
-function halfRows({ half, measured }: GatewayResults): string[][] {
+function halfRows({ half, measured }: Calls): string[][] {
   const isPeer = (wanted: string): boolean => measured.some(({ name, kind }) => name === wanted && kind === 'peer');
   return half.map(({ name, rate: offered, p50, direct, added: more }) => [
     `\`tools/call\`, ${name}, at half of its saturation (${rate(offered)}), p50`,
@@ -137,10 +166,12 @@ function processesRow({ one, two, ratio, cores, cpuMicros }: Processes, machine:
   ];
 }
 
-/** Keeps the results in the repository and shows them in the docs. */
-export async function keepResults(results: GatewayResults): Promise<void> {
+/** Keeps what was measured in the repository, beside what was measured of other parts before, and shows all of it in the docs. */
+export async function keepResults(measured: GatewayResults): Promise<void> {
+  const kept: GatewayResults = JSON.parse(await readFile(resultsFile, 'utf8').catch(() => '{}'));
+  const results = { ...kept, ...measured };
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
-  const taken = `${takenOn(results.at, results.machine)}.${busyNote(results.machine)}`;
-  await writeFile(page, withSection(await readFile(page, 'utf8'), 'gateway', `${taken}\n\n${table(results)}`));
+  const text = [...takenLines(results), '', table(results)].join('\n');
+  await writeFile(page, withSection(await readFile(page, 'utf8'), 'gateway', text));
 }

@@ -10,7 +10,7 @@ import { type OrdersApi, startOrdersApi } from './orders-api.ts';
 import { type OpenPeers, openPeers } from './peers.ts';
 import { measureProcesses } from './processes.ts';
 import { register } from './registration.ts';
-import { type GatewayResults, keepResults, table } from './results.ts';
+import { type Calls, type GatewayResults, keepResults, PARTS, type Part, type Parts, table } from './results.ts';
 import { search } from './searching.ts';
 import { takeTurns } from './throughput.ts';
 
@@ -38,58 +38,79 @@ const SEARCHED = 5_000;
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /**
- * `npm run bench -- gateway [--quick] [--keep]`: a tool of a small API, called through a gateway by signature and by token, through ContextForge,
+ * `npm run bench -- gateway [--quick] [--keep] [--only PART,PART]`: a tool of a small API, called through a gateway by signature and by token, through ContextForge,
  * through FastMCP, and the API by itself, taking turns; then a target beside a dead one, lists, a large document, search, and two servers on one database. The load comes from
- * this process, on the same machine. Prints a table; `--keep` writes bench/results/gateway.json and docs/benchmarks.md.
+ * this process, on the same machine. Prints a table; `--keep` writes each part, once it is measured, to bench/results/gateway.json and docs/benchmarks.md.
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
-  const machine = thisMachine({});
+  const parts = partsOf(args);
   const api = await startOrdersApi();
+  const results: GatewayResults = {};
   try {
-    const { versions, ...measured } = await measure(api, quick ? QUICK : FULL);
-    const at = new Date().toISOString();
-    const results: GatewayResults = { at, quick, machine: { ...machine, tools: versions }, ...measured };
-    process.stdout.write(`${table(results)}\n`);
-    if (args.includes('--keep')) await keepResults(results);
+    const gateways = await BenchGateways.start();
+    try {
+      for (const part of parts) {
+        const machine = thisMachine({});
+        say(`${part} …`);
+        const { found, versions = {} } = await measure(part, { gateways, api, size: quick ? QUICK : FULL });
+        const taken = { at: new Date().toISOString(), quick, machine: { ...machine, tools: versions } };
+        Object.assign(results, { [part]: { taken, found } });
+        if (args.includes('--keep')) await keepResults(results);
+      }
+    } finally {
+      await gateways.end();
+    }
   } finally {
     await api.end();
   }
+  process.stdout.write(`${table(results)}\n`);
 }
 
-type Calls = Pick<GatewayResults, 'missing' | 'measured' | 'half'> & Pick<OpenPeers, 'versions'>;
-type AllMeasured = Calls & Pick<GatewayResults, 'neighbours' | 'listing' | 'registration' | 'searching' | 'processes'>;
+/** Those that `--only` names, or all. Throws for any other word. */
+function partsOf(args: readonly string[]): readonly Part[] {
+  const at = args.indexOf('--only');
+  if (at < 0) return PARTS;
+  const named = (args[at + 1] ?? '').split(',');
+  const unknown = named.filter((name) => !PARTS.some((part) => part === name));
+  if (unknown.length > 0) throw new Error(`${unknown.join()} is no part: those are ${PARTS.join(', ')}`);
+  return PARTS.filter((part) => named.includes(part));
+}
 
-async function measure(api: OrdersApi, size: typeof FULL): Promise<AllMeasured> {
-  const gateways = await BenchGateways.start();
-  try {
-    const calls = await measureCalls(gateways, api, size);
-    say('A dead neighbour …');
-    const neighbours = await besideNeighbours(gateways, api, size.beside);
-    const sentences = await realSentences(SEARCHED + size.queries);
-    say('Lists …');
-    const listing = await list(gateways, api.url, sentences.slice(0, LISTED), size.lists);
-    say('GitHub …');
-    const registration = await register(gateways, api.url, size.registrations);
-    if (!registration) calls.missing.push('GitHub’s document is not measured: npm could not bring it.');
-    say('Search …');
-    const searched = { sentences: sentences.slice(0, SEARCHED), queries: sentences.slice(SEARCHED) };
-    const searching = await search(gateways, api.url, searched);
-    say('Two servers …');
-    return {
-      ...calls,
-      neighbours,
-      listing,
-      registration,
-      searching,
-      processes: await measureProcesses(api, size.pairs),
-    };
-  } finally {
-    await gateways.end();
+interface Measuring {
+  gateways: BenchGateways;
+  api: OrdersApi;
+  size: typeof FULL;
+}
+
+async function measure(
+  part: Part,
+  { gateways, api, size }: Measuring,
+): Promise<{ found: Parts[Part]; versions?: OpenPeers['versions'] }> {
+  switch (part) {
+    case 'calls':
+      return measureCalls(gateways, api, size);
+    case 'neighbours':
+      return { found: await besideNeighbours(gateways, api, size.beside) };
+    case 'lists':
+      return { found: await list(gateways, api.url, await realSentences(LISTED), size.lists) };
+    case 'document':
+      return { found: await register(gateways, api.url, size.registrations) };
+    case 'search': {
+      const sentences = await realSentences(SEARCHED + size.queries);
+      const searched = { sentences: sentences.slice(0, SEARCHED), queries: sentences.slice(SEARCHED) };
+      return { found: await search(gateways, api.url, searched) };
+    }
+    case 'servers':
+      return { found: await measureProcesses(api, size.pairs) };
   }
 }
 
-async function measureCalls(gateways: BenchGateways, api: OrdersApi, { turns, half }: typeof FULL): Promise<Calls> {
+async function measureCalls(
+  gateways: BenchGateways,
+  api: OrdersApi,
+  { turns, half }: typeof FULL,
+): Promise<{ found: Calls; versions: OpenPeers['versions'] }> {
   const issuer = await startOidcServer();
   say('Peers …');
   const { contestants: peers, versions, missing, end } = await openPeers(api);
@@ -98,7 +119,7 @@ async function measureCalls(gateways: BenchGateways, api: OrdersApi, { turns, ha
     say(`Calls of ${contestants.map(({ name }) => name).join(', ')} …`);
     const measured = await takeTurns(contestants, turns, missing);
     say('Half of saturation …');
-    return { versions, missing, measured, half: await atHalf(contestants, measured, half) };
+    return { versions, found: { missing, measured, half: await atHalf(contestants, measured, half) } };
   } finally {
     await end();
     await issuer.close();

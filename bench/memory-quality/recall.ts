@@ -2,7 +2,7 @@ import { fuse, type Hit, lexicalSearch, type VectorIndex } from '../../packages/
 import type { Database } from '../../packages/platform/src/kernel/storage/index.ts';
 import { insertRecord, type RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
 import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
-import type { Conversation } from './dataset.ts';
+import type { Conversation, Question, Said } from './dataset.ts';
 import { meanInterval, meanOf } from './statistics.ts';
 
 /** How well one way to search finds what answers rest on. */
@@ -14,7 +14,8 @@ export interface Recall {
   reciprocalRanks: number[];
 }
 
-const POOL = 50;
+/** Hits that are fused. */
+export const POOL = 50;
 
 /** Keeps every turn as a record of its own, in a namespace for its conversation. */
 export async function keepTurns(
@@ -24,12 +25,12 @@ export async function keepTurns(
 ): Promise<number> {
   let count = 0;
   for (const [index, { sessions }] of conversations.entries())
-    for (const { id, speaker, text, at } of sessions.flat()) {
+    for (const turn of sessions.flat()) {
       count += 1;
-      const content = speaker === '' ? text : `${speaker}: ${text}`;
+      const id = recordId(memoryId, index, turn.id);
       await insertRecord(database, {
-        ...{ id: recordId(memoryId, index, id), memoryId, strategyId: 'none', namespace: `/${index}`, metadata: {} },
-        ...{ content: content.replaceAll('\u0000', '').slice(0, 16_000), at, insertedAt: at, eventIds: [] },
+        ...{ id, memoryId, strategyId: 'none', namespace: `/${index}`, metadata: {} },
+        ...{ content: recordOf(turn), at: turn.at, insertedAt: turn.at, eventIds: [] },
       });
     }
   return count;
@@ -56,30 +57,46 @@ export async function measureRecall(
       },
     ]);
   }
-  const found = ways.map(([way, search]) => {
-    const recallAt = new Map(ks.map((k): [number, number[]] => [k, []]));
-    return { way, search, recallAt, reciprocalRanks: [] as number[] };
-  });
+  const found = ways.map(([way, search]) => ({ search, ...tallied(way, ks) }));
   for (const [index, conversation] of conversations.entries())
-    for (const { question, evidence } of conversation.questions) {
-      if (evidence.length === 0) continue;
+    for (const { question, evidence } of askedOf(conversation)) {
       const filter: RecordFilter = {
         ...{ memoryId, now: new Date(), scope: { kind: 'exact', key: `/${index}` }, strategyId: undefined },
         ...{ metadata: [], metadataField: '' },
       };
       const vector = vectors ? await vectors.embed(question) : '';
       const wanted = evidence.map((each) => recordId(memoryId, index, each));
-      for (const { search, recallAt, reciprocalRanks } of found) {
-        const ids = (await search(filter, question, vector)).map(({ id }) => id);
-        const rank = ids.findIndex((id) => wanted.includes(id));
-        reciprocalRanks.push(rank < 0 ? 0 : 1 / (rank + 1));
-        for (const [k, shares] of recallAt) {
-          const first = new Set(ids.slice(0, k));
-          shares.push(wanted.filter((id) => first.has(id)).length / wanted.length);
-        }
-      }
+      for (const { search, add } of found)
+        add(
+          (await search(filter, question, vector)).map(({ id }) => id),
+          wanted,
+        );
     }
-  return found;
+  return found.map(({ recall }) => recall);
+}
+
+/** The questions that rest on something. */
+export function askedOf({ questions }: Conversation): Question[] {
+  return questions.filter(({ evidence }) => evidence.length > 0);
+}
+
+/** What is kept of a turn. */
+export function recordOf({ speaker, text }: Said): string {
+  return (speaker === '' ? text : `${speaker}: ${text}`).replaceAll('\u0000', '').slice(0, 16_000);
+}
+
+/** An empty account of one way to search, and what adds to it the ids found for a question, best first, and those wanted. */
+export function tallied(way: string, ks: readonly number[]) {
+  const recall: Recall = { way, recallAt: new Map(ks.map((k): [number, number[]] => [k, []])), reciprocalRanks: [] };
+  const add = (ids: readonly string[], wanted: readonly string[]): void => {
+    const rank = ids.findIndex((id) => wanted.includes(id));
+    recall.reciprocalRanks.push(rank < 0 ? 0 : 1 / (rank + 1));
+    for (const [k, shares] of recall.recallAt) {
+      const first = new Set(ids.slice(0, k));
+      shares.push(wanted.filter((id) => first.has(id)).length / wanted.length);
+    }
+  };
+  return { recall, add };
 }
 
 /** Means with half the width of their 95 % intervals. */

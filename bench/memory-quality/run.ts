@@ -5,16 +5,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
-import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
+import { type Embedder, openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
 import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
 import { VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import { migrate, openDatabase, storageMigrations } from '../../packages/platform/src/kernel/storage/index.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
 import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
+import { startModelServer } from '../memory/model-server.ts';
 import { type Conversation, readDataset, readParaphrases } from './dataset.ts';
 import { extractionTable } from './extraction-table.ts';
 import { judgedTable, runJudged } from './judged.ts';
-import { keepTurns, measureRecall, recallTable } from './recall.ts';
+import { measureMem0 } from './mem0.ts';
+import { keepTurns, measureRecall, POOL, recallTable } from './recall.ts';
 
 const KS = [1, 3, 5, 10];
 const PARAPHRASES = join(import.meta.dirname, 'paraphrases.tsv');
@@ -29,13 +31,15 @@ const ADVERSARIAL = '5';
 interface Measured {
   name: string;
   conversations: Conversation[];
+  /** What was tuned on it is not compared by it. */
+  chosenOn?: true;
 }
 
 /**
- * `npm run bench -- memory-quality [--file dataset.json] [--model directory] [--details] [--end-to-end …]`: what rules make of forty labelled
+ * `npm run bench -- memory-quality [--file dataset.json] [--model directory] [--no-mem0] [--details] [--end-to-end …]`: what rules make of forty labelled
  * conversations, and how much of the evidence of questions is found by words, by meaning and by both: of sixty paraphrases, and of the file, which
  * is LoCoMo's (the half that the fusion was chosen on, and the other) or in its format or LongMemEval's. Without a model it searches by words
- * alone. `--details` names what the rules missed. `--end-to-end` also ingests the file, extracts, retrieves, answers and judges, through the real
+ * alone. With one, mem0 (PyPI) searches the halves that nothing was chosen on, by the same embeddings. `--details` names what the rules missed. `--end-to-end` also ingests the file, extracts, retrieves, answers and judges, through the real
  * server, with the models of `--chat-url URL --chat NAME [--judge-url URL] [--judge NAME] [--top-k 10]` (key in MEMORY_QUALITY_KEY) or, without
  * them, a scripted one that shows only that the harness works.
  */
@@ -56,7 +60,9 @@ export async function run(args: string[]): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'agentplatform-quality-'));
   const log = pino({ level: 'silent' });
   const database = await openDatabase({ dataDir, log });
-  const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory, clock: systemClock });
+  const opened = directory === undefined ? undefined : await openLocalEmbedder({ directory, clock: systemClock });
+  const embedder = opened && remembering(opened);
+  const models = embedder && (await startModelServer(embedder, () => '[]'));
   const vectors = embedder && new VectorIndex({ database, table: recordTable, embedder, clock: systemClock, log });
   try {
     await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
@@ -64,11 +70,16 @@ export async function run(args: string[]): Promise<void> {
     say(await extractionTable(database, log, args.includes('--details')));
     await database.execute('DELETE FROM memory_records');
     await vectors?.start();
-    for (const { name, conversations } of measured) {
+    for (const { name, conversations, chosenOn } of measured) {
       const turns = await keepTurns(database, name, conversations);
       vectors?.wake();
       if (vectors) await untilEmbedded(turns);
       const found = await measureRecall(database, vectors, name, conversations, KS);
+      if (embedder && models && !chosenOn && !args.includes('--no-mem0')) {
+        const { dimensions } = embedder;
+        const peer = await measureMem0({ models, dimensions, conversations, ks: KS, limit: POOL });
+        if (peer) found.push(peer);
+      }
       const questions = found[0]?.reciprocalRanks.length ?? 0;
       say(`\n${name}: ${turns} turns, ${questions} questions, embeddings ${embedder?.model ?? 'none'}\n`);
       say(recallTable(found));
@@ -89,6 +100,7 @@ export async function run(args: string[]): Promise<void> {
     }
   } finally {
     await vectors?.stop();
+    await models?.close();
     await embedder?.close();
     await database.close();
     await rm(dataDir, { recursive: true, force: true });
@@ -106,6 +118,24 @@ export async function run(args: string[]): Promise<void> {
       shown = now;
     }
   }
+}
+
+/** Embeds each text once, whoever asks. */
+function remembering(embedder: Embedder): Embedder {
+  const known = new Map<string, Float32Array>();
+  return {
+    ...{ model: embedder.model, dimensions: embedder.dimensions, close: () => embedder.close() },
+    async embed(texts, signal) {
+      const missing = [...new Set(texts)].filter((text) => !known.has(text));
+      const made = missing.length === 0 ? [] : await embedder.embed(missing, signal);
+      for (const [index, vector] of made.entries()) known.set(missing[index] ?? '', vector);
+      return texts.map((text) => {
+        const vector = known.get(text);
+        if (!vector) throw new Error(`the model gave no vector for ${text.slice(0, 100)}`);
+        return vector;
+      });
+    },
+  };
 }
 
 /** The file in halves where it is LoCoMo's; whole, and called by its hash, where it is another. */
@@ -128,6 +158,6 @@ function halves(name: string, conversations: Conversation[]): Measured[] {
     const [only] = conversations;
     const part =
       conversations.length === 1 && only ? [{ ...only, questions: ours(only.questions) }] : ours(conversations);
-    return { name: `${name}, the half ${use}`, conversations: part };
+    return { name: `${name}, the half ${use}`, conversations: part, ...(half === 0 ? { chosenOn: true } : {}) };
   });
 }

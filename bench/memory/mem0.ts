@@ -67,7 +67,8 @@ export function timed(times: readonly number[]): Timed {
   };
 }
 
-async function mem0Python(): Promise<string | undefined> {
+/** The Python of an environment that has mem0. Undefined, said on stderr, where it cannot be installed. */
+export async function mem0Python(): Promise<string | undefined> {
   const python = join(VENV, 'bin/python');
   if (existsSync(join(VENV, 'installed'))) return python;
   try {
@@ -81,7 +82,8 @@ async function mem0Python(): Promise<string | undefined> {
   }
 }
 
-function pipe(file: string, args: string[], input: string): Promise<string> {
+/** What the program prints, given that input. Rejects with what it said when it fails. */
+export function pipe(file: string, args: string[], input: string): Promise<string> {
   return new Promise((resolvePipe, reject) => {
     const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: TIMEOUT_MS });
     let out = '';

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
 import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
+import type { GrowthResults } from './growth.ts';
 import type { LargeResults } from './large.ts';
 import type { Mem0Results } from './mem0.ts';
 
@@ -13,11 +14,15 @@ export interface Timed {
   perSecond: number;
 }
 
+/** With the longest of all. */
+export type Spread = Timed & { longest: number };
+
 /** Parts that were measured, each when it was; a run keeps what it left out as it was before. */
 export interface MemoryResults {
   platform?: PlatformResults;
   mem0?: Mem0Results;
   large?: LargeResults;
+  growth?: GrowthResults;
 }
 
 export interface PlatformResults {
@@ -41,8 +46,12 @@ const HEAD = ['| measure | platform | peer | compared | aim |', '|---|---|---|--
 
 /** The results as a table in Markdown: each measure, its peer, the ratio, and what was aimed at. */
 export function table(results: MemoryResults): string {
-  const { platform, mem0, large } = results;
-  const rows = [...(platform ? platformRows(platform, mem0) : []), ...(large ? largeRows(large) : [])];
+  const { platform, mem0, large, growth } = results;
+  const rows = [
+    ...(platform ? platformRows(platform, mem0) : []),
+    ...(large ? largeRows(large) : []),
+    ...(growth ? growthRows(growth) : []),
+  ];
   return [...HEAD, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
 }
 
@@ -111,6 +120,31 @@ function largeRows({ records, filters }: LargeResults): string[][] {
   ]);
 }
 
+function growthRows({ alone, stages, behind, last }: GrowthResults): string[][] {
+  const spread = ({ p50, p99, longest }: Spread): string => `p50 ${ms(p50)}, p99 ${ms(p99)}, longest ${ms(longest)}`;
+  const [first] = stages;
+  const beside = `alone: ${spread(alone)}`;
+  return [
+    ...[...stages, last].flatMap(({ records, batch, event }) => [
+      [
+        `A batch of 100 records, up to ${records.toLocaleString('en')}, vectors by the local model`,
+        spread(batch),
+        first ? `the first: p50 ${ms(first.batch.p50)}` : '',
+        first ? `${rounded(batch.p50 / first.batch.p50, 2)} ×` : '',
+        'flat',
+      ],
+      ['CreateEvent beside it', spread(event), beside, `${rounded(event.p50 / alone.p50, 2)} ×`, ''],
+    ]),
+    [
+      `CreateEvent in the ${Math.round(behind.seconds)} s ${behind.done ? 'until the last vector is made' : 'after it, while vectors are made'}`,
+      spread(behind.event),
+      beside,
+      `${rounded(behind.event.p50 / alone.p50, 2)} ×`,
+      '',
+    ],
+  ];
+}
+
 /** Keeps the results in the repository and shows them in the docs. */
 export async function keepResults(results: MemoryResults): Promise<void> {
   const before: MemoryResults = await readFile(resultsFile, 'utf8').then(JSON.parse, () => ({}));
@@ -121,7 +155,7 @@ export async function keepResults(results: MemoryResults): Promise<void> {
 }
 
 function section(results: MemoryResults): string {
-  const { platform, mem0, large } = results;
+  const { platform, mem0, large, growth } = results;
   const said: string[] = [];
   if (platform) {
     const peer = mem0 ? `mem0 ${mem0.version} on a local qdrant` : 'without mem0';
@@ -135,5 +169,9 @@ function section(results: MemoryResults): string {
       `PostgreSQL with pgvector ${large.pgvector}: ${takenOn(large.at, large.machine)}; ${embedded.toLocaleString('en')} sentences embedded, the rest perturbed, the graph built in ${Math.round(indexSeconds)} s.${busyNote(large.machine)}`,
     );
   }
+  if (growth)
+    said.push(
+      `Records that become more: ${takenOn(growth.at, growth.machine)}, embeddings by ${growth.model} in a process of the platform's own.${busyNote(growth.machine)}`,
+    );
   return [...said.flatMap((paragraph) => [paragraph, '']), table(results)].join('\n');
 }

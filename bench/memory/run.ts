@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BatchCreateMemoryRecordsCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { BatchCreateMemoryRecordsCommand, RetrieveMemoryRecordsCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { Pool } from 'undici';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
@@ -13,6 +13,7 @@ import { newMemory } from '../../tests/support/memory.ts';
 import { startTestPlatform, type TestPlatform } from '../../tests/support/platform-process.ts';
 import { thisMachine } from '../support/machine.ts';
 import { signedRequest } from '../support/signed-requests.ts';
+import { type GrowthResults, measureGrowth } from './growth.ts';
 import { measureLarge } from './large.ts';
 import { runMem0, timed } from './mem0.ts';
 import { type ModelServer, startModelServer } from './model-server.ts';
@@ -36,10 +37,11 @@ const MAX_EMBEDDED = 100_000;
 const INDEX_WAIT_MS = 900_000;
 
 /**
- * `npm run bench -- memory [--quick] [--keep] [--no-mem0] [--large 1000000 [--embedded 100000] [--only-large]]`: events one after the other and
+ * `npm run bench -- memory [--quick] [--keep] [--no-mem0] [--large 1000000 [--embedded 100000] [--only-large]] [--growth 20000 [--only-growth]]`: events one after the other and
  * all at once, lists of a short and of a long log, and retrieval over many records, through the real server on its embedded
  * database with signed requests; mem0 beside it with the same embedding model and the same scripted one. `--large` measures
- * retrieval and recall over so many records on a real PostgreSQL, `--only-large` nothing else. `--keep` writes bench/results/memory.json and docs/benchmarks.md.
+ * retrieval and recall over so many records on a real PostgreSQL, `--only-large` nothing else. `--growth` measures
+ * batches of records and events beside them while so many records come and the platform's own local model makes their vectors. `--keep` writes bench/results/memory.json and docs/benchmarks.md.
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
@@ -51,7 +53,7 @@ export async function run(args: string[]): Promise<void> {
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
   try {
     const results: MemoryResults = {};
-    if (!args.includes('--only-large')) {
+    if (!args.includes('--only-large') && !args.includes('--only-growth')) {
       const texts = await realSentences(size.records + size.searches);
       const records = texts.slice(0, size.records);
       const queries = texts.slice(size.records);
@@ -78,12 +80,74 @@ export async function run(args: string[]): Promise<void> {
       results.large = await measureLarge({ records: large, embedded, queries: LARGE_QUERIES, embedder, dataDir, say });
       await rm(dataDir, { recursive: true, force: true });
     }
+    const growth = numberAfter(args, '--growth');
+    if (growth !== undefined && directory !== undefined) results.growth = await growthOf(growth, directory, say);
     process.stdout.write(`${table(results)}\n`);
     if (args.includes('--keep')) await keepResults(results);
   } finally {
     await models?.close();
     await embedder?.close();
   }
+}
+
+/** The real server with a local model of its own. */
+async function growthOf(count: number, directory: string, say: (text: string) => void): Promise<GrowthResults> {
+  const args = ['--sandbox', 'process', '--log-level', 'error', '--embeddings-directory', directory];
+  const platform = await startTestPlatform({ args });
+  const clients = clientsOf(platform);
+  const pool = new Pool(platform.ready.endpoint, { connections: 2, pipelining: 1 });
+  try {
+    const { id } = await newMemory(clients);
+    const call = caller(platform, pool);
+    let written = 0;
+    return await measureGrowth({
+      texts: await realSentences(count),
+      model: basename(directory),
+      say,
+      writeEvent: (text) => call(`/memories/${id}/events`, eventOf('grows', text)),
+      async writeRecords(texts) {
+        const path = `/memories/${id}/memoryRecords/batchCreate`;
+        const first = written;
+        const timestamp = Date.now() / 1000;
+        written += texts.length;
+        const took = await call(path, {
+          records: texts.map((text, n) => ({
+            ...{ requestIdentifier: `r${n}`, namespaces: [`/actors/${(first + n) % 10}`], content: { text } },
+            timestamp,
+          })),
+        });
+        if (written === count) await probe(clients, id);
+        return took;
+      },
+      allHaveVectors: () => isFoundByMeaning(clients, id),
+    });
+  } finally {
+    await pool.close();
+    clients.close();
+    await platform.dispose();
+  }
+}
+
+const PROBE = { namespace: '/probe', text: 'The cat sleeps on the sofa.', query: 'feline napping' };
+
+/** A record that shares no word with its query. */
+async function probe({ data }: Clients, memoryId: string): Promise<void> {
+  const { namespace, text } = PROBE;
+  const record = {
+    requestIdentifier: 'probe',
+    namespaces: [namespace],
+    content: { text },
+    timestamp: new Date(),
+  };
+  await data.send(new BatchCreateMemoryRecordsCommand({ memoryId, records: [record] }));
+}
+
+async function isFoundByMeaning({ data }: Clients, memoryId: string): Promise<boolean> {
+  const { namespace, query: searchQuery } = PROBE;
+  const found = await data.send(
+    new RetrieveMemoryRecordsCommand({ memoryId, namespace, searchCriteria: { searchQuery } }),
+  );
+  return (found.memoryRecordSummaries ?? []).length > 0;
 }
 
 type Measured = Pick<PlatformResults, 'oneEvent' | 'manyEvents' | 'list' | 'retrieve'>;
@@ -103,13 +167,7 @@ async function measurePlatform(
     const { id } = await newMemory(clients);
     const call = caller(platform, pool);
     const event = (session: string, n: number) =>
-      call(`/memories/${id}/events`, {
-        actorId: 'jane',
-        sessionId: session,
-        eventTimestamp: Date.now() / 1000,
-        clientToken: randomUUID(),
-        payload: [{ conversational: { role: 'USER', content: { text: records[n % records.length] } } }],
-      });
+      call(`/memories/${id}/events`, eventOf(session, records[n % records.length] ?? ''));
     say('events');
     await measure(100, 1, (n) => event('warm', n));
     const oneEvent = await measure(size.sequential, 1, (n) => event('one', n));
@@ -175,6 +233,13 @@ async function embedOnce({ url }: ModelServer, input: string): Promise<number> {
   const body = JSON.stringify({ model: 'minilm', input: [input] });
   await (await fetch(`${url}/embeddings`, { method: 'POST', body })).arrayBuffer();
   return performance.now() - started;
+}
+
+function eventOf(sessionId: string, text: string): object {
+  return {
+    ...{ actorId: 'jane', sessionId, eventTimestamp: Date.now() / 1000, clientToken: randomUUID() },
+    payload: [{ conversational: { role: 'USER', content: { text } } }],
+  };
 }
 
 /** Sends a signed request and gives the milliseconds until its answer was whole; the signing is not counted. */

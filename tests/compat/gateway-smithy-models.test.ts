@@ -1,33 +1,14 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { buildRequest } from '../../packages/platform/src/services/gateway/http-tools/index.ts';
 import { compileSmithy } from '../../packages/platform/src/services/gateway/smithy/index.ts';
 import { compileArguments } from '../../packages/platform/src/services/gateway/tools/index.ts';
-import { fetchedOnce } from '../../scripts/test/fetched-once.ts';
-
-const run = promisify(execFile);
+import { mavenFiles } from '../support/maven-files.ts';
 
 /** Of the models that AWS publishes at Maven Central, in the JSON AST, the one that the registries here bring. */
-const ARTIFACT = ['software.amazon.api.models', 'sqs', '1.0.6'] as const;
 const FILE = 'META-INF/smithy/2012-11-05/sqs-2012-11-05.json';
-
-const folder = await fetchedOnce({
-  name: 'smithy-sqs-1.0.6',
-  what: 'the Smithy model of Amazon SQS with Maven',
-  async fill(into) {
-    const [group, name, version] = ARTIFACT;
-    const repository = join(into, 'repository');
-    const flags = ['-q', '-B', `-Dmaven.repo.local=${repository}`, '-Dtransitive=false'];
-    await run('mvn', [...flags, 'dependency:get', `-Dartifact=${ARTIFACT.join(':')}`], { timeout: 300_000 });
-    const jar = join(repository, ...group.split('.'), name, version, `${name}-${version}.jar`);
-    await run('unzip', ['-q', jar, FILE, '-d', into]);
-    await rm(repository, { recursive: true });
-  },
-});
+const folder = await mavenFiles(['software.amazon.api.models', 'sqs', '1.0.6'], FILE);
 
 describe.skipIf(folder === undefined)('a published Smithy model behind a gateway (Amazon SQS)', () => {
   const text = (): string => readFileSync(join(folder ?? '', FILE), 'utf8');
@@ -60,6 +41,8 @@ describe.skipIf(folder === undefined)('a published Smithy model behind a gateway
     expect(headers).toMatchObject({
       'content-type': 'application/x-amz-json-1.0',
       'x-amz-target': 'AmazonSQS.SendMessage',
+      // It was a service of awsQuery once.
+      'x-amzn-query-mode': 'true',
     });
     expect(JSON.parse(Buffer.from(body ?? []).toString())).toEqual(args);
   });

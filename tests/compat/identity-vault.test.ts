@@ -1,4 +1,4 @@
-import { generateKeyPairSync, verify } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 import {
   GetResourceApiKeyCommand,
   GetResourcePaymentTokenCommand,
@@ -25,6 +25,8 @@ import {
   UpdateApiKeyCredentialProviderCommand,
   UpdatePaymentCredentialProviderCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
+import { p256 } from '@noble/curves/nist.js';
+import canonicalize from 'canonicalize';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { botoOf, python } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -57,6 +59,11 @@ const claimsOf = (jwt: string): unknown => {
   const key = { key: WALLET.publicKey, dsaEncoding: 'ieee-p1363' as const };
   expect(verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(true);
   return JSON.parse(Buffer.from(body, 'base64url').toString());
+};
+/** A public key on P-256 as its point. */
+const p256Point = (key: KeyObject): Uint8Array => {
+  const { x = '', y = '' } = key.export({ format: 'jwk' });
+  return Uint8Array.from([4, ...Buffer.from(x, 'base64url'), ...Buffer.from(y, 'base64url')]);
 };
 const allow = (Action: string | string[], ...Resource: string[]) => ({ Effect: 'Allow', Action, Resource });
 
@@ -379,6 +386,94 @@ describe('payment providers, by the AWS SDK', () => {
     expect(names).toEqual(['wallets CoinbaseCDP', 'privy StripePrivy']);
     await clients.control.send(new DeletePaymentCredentialProviderCommand({ name }));
     await expect(ask('/v2/x')).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+  });
+
+  it('read secrets with an ARN of their own as their caller, and sign with them for both vendors', async () => {
+    const kept = { app: 'secret-of-the-app', signing: `wallet-auth:${WALLET_SECRET}`, key: API_SECRET };
+    await admin('PUT', '/secrets/PAYMENTS', { value: JSON.stringify(kept) });
+    const { arn: secretId } = await admin('GET', '/secrets/PAYMENTS');
+    const external = <Name extends string>(name: Name, jsonKey: keyof typeof kept) =>
+      ({ [`${name}Source`]: 'EXTERNAL', [`${name}Config`]: { secretId, jsonKey } }) as {
+        [Key in `${Name}Source`]: 'EXTERNAL';
+      } & { [Key in `${Name}Config`]: { secretId: string; jsonKey: string } };
+    const configurations = {
+      StripePrivy: {
+        stripePrivyConfiguration: {
+          ...{ appId: 'app', authorizationId: 'quorum' },
+          ...external('appSecret', 'app'),
+          ...external('authorizationPrivateKey', 'signing'),
+        },
+      },
+      CoinbaseCDP: { coinbaseCdpConfiguration: { apiKeyId: 'key-1', ...external('apiKeySecret', 'key') } },
+    };
+    type Vendor = keyof typeof configurations;
+    const create = (of: Clients, credentialProviderVendor: Vendor) =>
+      of.control.send(
+        new CreatePaymentCredentialProviderCommand({
+          ...{ name: `external-${credentialProviderVendor}`, credentialProviderVendor },
+          providerConfigurationInput: configurations[credentialProviderVendor],
+        }),
+      );
+    const body = { amount: 3, to: '0x1' };
+    const requests = {
+      StripePrivy: {
+        stripePrivyTokenRequest: {
+          ...{ requestPath: '/v1/wallets/w/rpc', requestBody: JSON.stringify(body) },
+          includeAuthorizationSignature: true,
+        },
+      },
+      CoinbaseCDP: { coinbaseCdpTokenRequest: { requestMethod: 'GET' as const, requestPath: '/v2/x' } },
+    };
+    const ask = async (of: Clients, vendor: Vendor) => {
+      const paymentTokenRequest = requests[vendor];
+      const resourceCredentialProviderName = `external-${vendor}`;
+      const asked = { workloadIdentityToken: token, resourceCredentialProviderName, paymentTokenRequest };
+      return (await of.data.send(new GetResourcePaymentTokenCommand(asked))).paymentTokenResponse;
+    };
+    const credentials = await newUser(platform, 'payer', [allow('bedrock-agentcore:*', '*')]);
+    const theirs = clientsOf(platform, { credentials });
+    const DENIED = { name: 'AccessDeniedException', message: expect.stringContaining('secretsmanager:GetSecretValue') };
+    try {
+      for (const vendor of ['StripePrivy', 'CoinbaseCDP'] as const) {
+        await expect(create(theirs, vendor)).rejects.toMatchObject(DENIED);
+        const { providerConfigurationOutput } = await create(clients, vendor);
+        const shown = JSON.stringify(providerConfigurationOutput);
+        expect(shown).toContain(secretId);
+        for (const secret of Object.values(kept)) expect(shown).not.toContain(secret);
+        await expect(ask(theirs, vendor)).rejects.toMatchObject(DENIED);
+      }
+      await setPolicy(
+        platform,
+        'payer',
+        [allow('bedrock-agentcore:*', '*'), allow('secretsmanager:GetSecretValue', secretId)],
+        'users',
+      );
+      const { coinbaseCdpTokenResponse } = (await ask(theirs, 'CoinbaseCDP')) ?? {};
+      expect(claimsOf(coinbaseCdpTokenResponse?.bearerToken ?? '')).toMatchObject({ sub: 'key-1' });
+
+      const privy = (await ask(theirs, 'StripePrivy'))?.stripePrivyTokenResponse;
+      expect(Buffer.from(privy?.basicAuthToken ?? '', 'base64').toString()).toBe(`app:${kept.app}`);
+      // As the vendor's guide has it: version, method, URL, body and headers, in canonical JSON.
+      const signed = (sent: object): boolean => {
+        const headers = { 'privy-app-id': 'app', 'privy-request-expiry': String(privy?.requestExpiry?.valueOf()) };
+        const url = 'https://api.privy.io/v1/wallets/w/rpc';
+        const message = canonicalize({ version: 1, method: 'POST', url, body: sent, headers }) ?? '';
+        const key = p256Point(WALLET.publicKey);
+        const signature = Buffer.from(privy?.authorizationSignature ?? '', 'base64');
+        return p256.verify(signature, Buffer.from(message), key, { format: 'der', lowS: false });
+      };
+      expect(signed({ ...body, amount: 4 })).toBe(false);
+      expect(signed(body)).toBe(true);
+
+      // What the secret holds now counts, and one that is gone is said to be.
+      await admin('PUT', '/secrets/PAYMENTS', { value: JSON.stringify({ ...kept, app: 'another' }) });
+      const changed = (await ask(theirs, 'StripePrivy'))?.stripePrivyTokenResponse;
+      expect(Buffer.from(changed?.basicAuthToken ?? '', 'base64').toString()).toBe('app:another');
+      await admin('DELETE', '/secrets/PAYMENTS');
+      await expect(ask(theirs, 'StripePrivy')).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+    } finally {
+      theirs.close();
+    }
   });
 });
 

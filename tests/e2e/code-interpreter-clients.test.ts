@@ -131,6 +131,28 @@ describe('tools for the frameworks, out of the packed SDK', () => {
   });
 });
 
+it('agentcore usage shows what a session used, once it has ended', async () => {
+  const session = interpreter();
+  await session.start();
+  const { sessionId = '' } = session;
+  await session.invoke('executeCode', { language: 'python', code: 'held = b"x" * 50_000_000' });
+  await session.stop();
+  const usage = (...flags: string[]) =>
+    agentcore(['usage', ...flags], { cwd: work.folder, env: platform.env }).then(({ stdout }) => stdout);
+  await expect
+    .poll(async () => (await usage()).split('\n').find((line) => line.includes(sessionId)))
+    .toMatch(/^code-interpreter +\S+Z +\d+ +\d+\.\d\d +\d+\.\d +ended +code-interpreter\/aws\.codeinterpreter\.v1 /);
+  const { sessions, models } = JSON.parse(await usage('--json'));
+  const [row] = sessions.filter((one: { sessionId: string }) => one.sessionId === sessionId);
+  expect(row).toMatchObject({ kind: 'code-interpreter', final: true });
+  expect(row.memoryHighWaterBytes).toBeGreaterThan(50_000_000);
+  expect(row.cpuSeconds).toBeGreaterThan(0);
+  expect(models).toEqual([]);
+  expect((await agentcore(['usage', '--hours', '0'], { cwd: work.folder, env: platform.env })).stderr).toContain(
+    'hours must be a whole number from 1 to 10000',
+  );
+});
+
 describe('agentcore code', () => {
   const cli = (args: string[], stdin = '') =>
     agentcore(['code', ...args], { cwd: work.folder, env: platform.env, stdin });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
-import { startCodeSession } from '../support/code-session.ts';
+import { type CodeSession, startCodeSession } from '../support/code-session.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 const run = promisify(execFile);
@@ -26,6 +26,47 @@ afterAll(async () => {
   await platform?.dispose();
   await rm(work, { recursive: true, force: true });
 });
+
+const VENDOR_LIST = resolve(import.meta.dirname, '../../images/code-interpreter/vendor-packages.txt');
+const DEVIATIONS = resolve(import.meta.dirname, '../../docs/deviations/code-interpreter.md');
+
+/** Packages, fonts and locales; what the vendor lists and is not here stands in the page of differences, and nothing else does. */
+async function hasWhatModelsExpect(session: CodeSession): Promise<void> {
+  const imports = await session.python(
+    'import plotly, pyarrow, polars, bokeh, pytz, boto3\nprint(polars.DataFrame({"a": [1, 2]})["a"].sum())',
+  );
+  expect(imports.structuredContent).toMatchObject({ stdout: '3\n', exitCode: 0 });
+  const cheerio = 'const { load } = await import("cheerio"); load("<b>bold</b>")("b").text()';
+  expect((await session.call('executeCode', { language: 'javascript', code: cheerio })).text).toBe("'bold'");
+
+  const listed = (await readFile(VENDOR_LIST, 'utf8'))
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  const names =
+    'import importlib.metadata as m, re\nprint(*{re.sub("[-_.]+", "-", d.name).lower() for d in m.distributions()})';
+  const installed = new Set((await session.python(names)).structuredContent?.stdout?.trim().split(' '));
+  const [, differences = ''] = (await readFile(DEVIATIONS, 'utf8')).split('\n## Libraries\n');
+  const [, said = ''] = /not here: ([^.]*)\./.exec(differences.replaceAll('\n', ' ')) ?? [];
+  expect([...said.matchAll(/`([^`]+)`/g)].map(([, name]) => name)).toEqual(
+    listed.filter((name) => !installed.has(name)),
+  );
+
+  // A letter without a font is a warning, and the picture has a box in its place.
+  const title = (text: string) =>
+    session.python(
+      `import warnings, matplotlib.pyplot as plt\nwith warnings.catch_warnings(record=True) as told:\n    warnings.simplefilter("always")\n    plt.figure(); plt.title(${JSON.stringify(text)}); plt.savefig("title.png"); plt.close()\nprint([str(one.message) for one in told])`,
+    );
+  expect((await title('東京 中文 한국어 العربية हिन्दी')).structuredContent?.stdout).toBe('[]\n');
+  expect((await title('\u{12000}')).structuredContent?.stdout).toContain('missing from font');
+
+  const number = (locale: string) =>
+    session.python(
+      `import locale\nlocale.setlocale(locale.LC_ALL, "${locale}")\nprint(locale.format_string("%.2f", 1234567.89, grouping=True))`,
+    );
+  expect((await number('de_DE.UTF-8')).structuredContent?.stdout).toBe('1.234.567,89\n');
+  expect((await number('en_US.UTF-8')).structuredContent?.stdout).toBe('1,234,567.89\n');
+  await session.python('locale.setlocale(locale.LC_ALL, "C.UTF-8")');
+}
 
 describe('the full image', () => {
   it('is made behind the slim one, has the libraries for data work, and draws', { timeout: 900_000 }, async () => {
@@ -56,6 +97,7 @@ describe('the full image', () => {
     expect(table.content?.find((block) => block.type === 'resource')?.resource?.text).toContain('<table');
     const excel = 'pd.DataFrame({"a": [1, 2]}).to_excel("t.xlsx", index=False); int(pd.read_excel("t.xlsx").a.sum())';
     expect((await session.python(excel)).text).toBe('3');
+    await hasWhatModelsExpect(session);
     const deno = (code: string) => session.call('executeCode', { language: 'typescript', runtime: 'deno', code });
     expect(await deno('const n: number = 20; console.log(typeof Deno); n + 1')).toMatchObject({
       content: [

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { CreateCodeInterpreterCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -215,6 +216,17 @@ describe('files', () => {
     const gone = await session.call('readFiles', { paths: ['data/a.csv'] });
     expect(gone).toMatchObject({ isError: true, text: 'There is no data/a.csv.' });
   });
+});
+
+it('a file beyond what one call reads is read in parts, as the guide says', async () => {
+  const made = `import hashlib, os\ndata = os.urandom(13_000_000)\nopen("data.csv", "wb").write(data)\nprint(hashlib.sha256(data).hexdigest())`;
+  const hash = (await session.python(made)).structuredContent?.stdout?.trim();
+  expect(await session.call('readFiles', { paths: ['data.csv'] })).toMatchObject({ isError: true });
+  expect((await session.call('executeCommand', { command: 'split -b 8M -d data.csv part.' })).isError).toBe(false);
+  const parts = [];
+  for (const path of ['part.00', 'part.01'])
+    parts.push((await session.call('readFiles', { paths: [path] })).content?.[0]?.resource?.blob ?? new Uint8Array());
+  expect(createHash('sha256').update(Buffer.concat(parts)).digest('hex')).toBe(hash);
 });
 
 describe('the execution role of an interpreter', () => {

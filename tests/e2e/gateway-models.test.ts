@@ -90,7 +90,7 @@ describe('rules on models', () => {
     ['an error of the server', { status: 503, body: '{}' }, {}],
     ['a status that the rule names', { status: 429, body: '{}' }, { triggerOn: { statusCodes: ['429'] } }],
     ['the very status, not ours', { status: 502, body: '{}' }, { triggerOn: { statusCodes: ['502'] } }],
-    ['nothing in its time', () => undefined, { firstByteTimeoutMilliseconds: 50 }],
+    ['nothing in its time', () => undefined, { firstByteTimeoutMilliseconds: 1_000 }],
     ['a cut connection', (response: { destroy(): void }) => response.destroy(), {}],
   ])('ask the next target after %s, streamed and whole', async (_, misbehave, more) => {
     const chat = await ruled(fallback(more));

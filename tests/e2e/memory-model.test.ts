@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { ListMemoryExtractionJobsCommand, StartMemoryExtractionJobCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { agentcore } from '../../packages/cli/test/agentcore.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { newMemory, sayIn, texts, untilRecords } from '../support/memory.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -91,6 +92,14 @@ describe('extraction by a model', () => {
     expect(asked).toHaveLength(3);
     expect(asked[2]?.user).toMatch(/Item 1: .*Jane lives in Madrid\.\nKnown:\n {2}1\. .*Jane lives in Berlin\./);
     expect(platform.log()).not.toContain('sk-models');
+
+    const { code, stdout } = await agentcore(['usage', '--json'], { cwd: platform.dataDir, env: platform.env });
+    expect(code).toBe(0);
+    const { sessions, models } = JSON.parse(stdout);
+    expect(sessions).toEqual([]);
+    expect(models).toEqual([
+      expect.objectContaining({ memoryId, model: 'scripted', calls: 3, inputTokens: 30, outputTokens: 15 }),
+    ]);
   });
 
   it('gives a custom strategy’s words and model to the model', async () => {

@@ -337,6 +337,20 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => `/_platform/gateways/${signedGateway.id}/usage`,
   },
+  'what sessions used': {
+    set: 'session-usage',
+    action: 'agentplatform:ReadSessionUsage',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/sessions/usage',
+  },
+  'what memories took of models': {
+    set: 'memory-usage',
+    action: 'agentplatform:ReadMemoryUsage',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/memories/usage',
+  },
   'guard rails of a gateway': {
     set: 'gateway-guard-rails',
     action: 'agentplatform:PutGatewayGuardRails',

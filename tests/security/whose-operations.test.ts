@@ -170,6 +170,14 @@ const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly s
     whose: 'the gateway’s: whoever policies let read its usage',
     heldBy: ['security/doors.test.ts'],
   },
+  'session-usage': {
+    whose: 'the account’s: whoever policies let read the usage of sessions, of all callers',
+    heldBy: ['security/doors.test.ts', 'kernel/sessions/session-store.test.ts'],
+  },
+  'memory-usage': {
+    whose: 'the account’s: whoever policies let read the usage of memories, of all of them',
+    heldBy: ['security/doors.test.ts'],
+  },
   'gateway-guard-rails': {
     whose: 'the gateway’s: whoever policies let read or change its guard rails',
     heldBy: ['security/doors.test.ts'],

@@ -24,6 +24,7 @@ import { secretCommand } from './commands/secret.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
+import { usageCommand } from './commands/usage.ts';
 import { waitCommand } from './commands/wait.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { Terminal } from './terminal/terminal.ts';
@@ -47,6 +48,7 @@ export function createProgram(terminal: Terminal): Command {
     logsCommand,
     statusCommand,
     listCommand,
+    usageCommand,
     destroyCommand,
     doctorCommand,
     waitCommand,

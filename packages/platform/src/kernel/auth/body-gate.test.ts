@@ -1,5 +1,8 @@
 import { createHash, createSecretKey, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -249,5 +252,48 @@ describe('the spool', () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe('the body of a request', () => {
+  it.each([
+    ['with its head', (head: string, body: string) => [head + body]],
+    ['behind its head', (head: string, body: string) => [head, body]],
+    ['in parts', (head: string, body: string) => [head + body.slice(0, 2), body.slice(2)]],
+  ])('is read to its end when it comes %s, and the next request on the connection is answered', async (_, cut) => {
+    const ended: boolean[] = [];
+    let arrived: (() => void) | undefined;
+    const answer = async (request: IncomingMessage): Promise<string> => {
+      arrived?.();
+      request.on('end', () => ended.push(true));
+      const data = Buffer.from('four');
+      const { received } = await gate(request, declared(data), Number(request.headers['content-length']));
+      return received.toString();
+    };
+    const server = createServer((request, response) => void answer(request).then((text) => response.end(`${text};`)));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    let said = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    try {
+      for (const count of [1, 2]) {
+        const [first = '', ...others] = cut('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n', 'four');
+        const begun = new Promise<void>((resolve) => {
+          arrived = resolve;
+        });
+        socket.write(first);
+        await begun;
+        for (const other of others) socket.write(other);
+        await expect.poll(() => said.split('four;').length - 1).toBe(count);
+        await expect.poll(() => ended.length).toBe(count);
+      }
+    } finally {
+      socket.destroy();
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });

@@ -1,10 +1,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { buffer } from 'node:stream/consumers';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { buffer, text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
-import { requestUpstream } from './push-body.ts';
+import { PushBody, requestUpstream } from './push-body.ts';
 
 const open: { server?: Server; pool?: Pool }[] = [];
 afterEach(async () => {
@@ -44,6 +44,38 @@ async function proxy(agent: RequestListener): Promise<{ origin: string; outcome:
   });
   return { origin, outcome };
 }
+
+describe('a body that a web stream brings, all of it at once', () => {
+  const PARTS = 50;
+
+  /** What a client is sent, and whether the first part was on its way when the second was asked for. */
+  async function sent(): Promise<{ wire: string; early: boolean }> {
+    let early = false;
+    const { origin } = await serve(async (_, res) => {
+      function* parts() {
+        yield Buffer.from('first');
+        early = (res.socket?.bytesWritten ?? 0) > 0 && res.socket?.writableCorked === 0;
+        for (let i = 1; i < PARTS; i++) yield Buffer.from(`,${i}`);
+      }
+      res.writeHead(200);
+      await PushBody.from(ReadableStream.from(parts())).pushTo(res);
+    });
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    return { wire: await text(socket), early };
+  }
+
+  it('sends the first part before the rest is read', async () => {
+    expect((await sent()).early).toBe(true);
+  });
+
+  it('sends the rest in few writes, whole and in order', async () => {
+    const [, body = ''] = (await sent()).wire.split('\r\n\r\n', 2);
+    const chunks = body.split('\r\n').filter((_, i) => i % 2 === 1);
+    expect(chunks.join('')).toBe(['first', ...Array.from({ length: PARTS - 1 }, (_, i) => i + 1)].join(','));
+    expect(chunks.length).toBeLessThan(10);
+  });
+});
 
 describe('an answer that only the end of its connection ends', () => {
   it.each([

@@ -94,14 +94,14 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   readonly length: string | undefined;
 
   /** A body that is whole already. */
-  static of(text: string): PushBody {
-    const body = new PushBody(undefined, String(Buffer.byteLength(text)));
-    if (text !== '') body.receive(Buffer.from(text));
+  static of(whole: string | Uint8Array): PushBody {
+    const body = new PushBody(undefined, String(Buffer.byteLength(whole)));
+    if (whole.length > 0) body.receive(Buffer.from(whole));
     body.finish();
     return body;
   }
 
-  /** A body that a web stream brings, read no faster than it is taken; who cancels it cancels the stream. */
+  /** A body that a web stream brings, read no faster than it is taken; who cancels it cancels the stream. What comes first is on its way before the rest is read: it may all be there already. */
   static from(stream: ReadableStream<Uint8Array>): PushBody {
     const reader = stream.getReader();
     let waiting: PromiseWithResolvers<void> | undefined;
@@ -119,16 +119,34 @@ export class PushBody implements AsyncIterable<Uint8Array> {
         reader.cancel(reason).catch(() => undefined);
       },
     });
+    let gathered: Buffer[] = [];
+    let bytes = 0;
+    const handOn = (): void => {
+      if (gathered.length > 0 && !body.settled) body.receive(Buffer.concat(gathered));
+      gathered = [];
+      bytes = 0;
+    };
     const pump = async (): Promise<void> => {
-      for (;;) {
+      for (let first = true; ; first = false) {
         const { done, value } = await reader.read();
         if (body.settled) return;
-        if (done) return body.finish();
-        body.receive(Buffer.from(value));
+        if (done) {
+          handOn();
+          return body.finish();
+        }
+        // Parts are small, and many come at once: those of one turn of the loop leave in one write.
+        if (gathered.push(Buffer.from(value)) === 1 && !first) setImmediate(handOn);
+        bytes += value.byteLength;
+        if (first || bytes > HIGH_WATER_BYTES) handOn();
+        // Node writes once nothing is left to be done at once.
+        if (first) await new Promise((resolve) => setImmediate(resolve));
         await waiting?.promise;
       }
     };
-    pump().catch((error: Error) => body.fail(error));
+    pump().catch((error: Error) => {
+      handOn();
+      body.fail(error);
+    });
     return body;
   }
 

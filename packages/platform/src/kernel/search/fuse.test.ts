@@ -11,6 +11,12 @@ describe('words and meaning in one ranking', () => {
     expect(order({ chance: 0.35 }, { meant: 0.5, chance: 0.35, c: 0.3, d: 0.3 })[0]).toBe('meant');
   });
 
+  it('lets words weigh less the fewer of the query’s the best text has', () => {
+    const near = { meant: 0.45, some: 0.4, c: 0.39, d: 0.38 };
+    expect(order({ some: 0.2 }, near)[0]).toBe('meant');
+    expect(order({ some: 0.5 }, near)[0]).toBe('some');
+  });
+
   it('follows the words where nearly all of them are there', () => {
     expect(order({ said: 0.9 }, { near: 0.5, said: 0.4, c: 0.45, d: 0.45 })[0]).toBe('said');
   });

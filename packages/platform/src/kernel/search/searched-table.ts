@@ -1,6 +1,6 @@
 /**
- * A table whose texts are searched, described by the service that has it. Besides the columns named here it has `id`, `words` (a tsvector of
- * the text by the configuration `english`, with an index) and `needs_vector` (true from each change of the text until it has a vector of the
+ * A table whose texts are searched, described by the service that has it. Besides the columns named here it has `id`, `language` (a regconfig,
+ * as `languageOf` says of the text), `words` (a tsvector of the text by it, with an index) and `needs_vector` (true from each change of the text until it has a vector of the
  * present model). Names and what the functions give go into statements as they are.
  */
 export interface SearchedTable<Filter> {

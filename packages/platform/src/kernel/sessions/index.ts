@@ -16,4 +16,4 @@ export { createSqlSessionStore } from './sql-session-store.ts';
 export { describeExit, exitedSoon, StartFailure } from './start-failure.ts';
 export { sessionMigrations } from './tables.ts';
 export type { UsageSample } from './usage.ts';
-export { applyUsageSamples } from './usage-store.ts';
+export { applyUsageSamples, readSessionUsage } from './usage-store.ts';

@@ -8,7 +8,7 @@ import { createSqlSessionStore } from './sql-session-store.ts';
 import { sessionMigrations } from './tables.ts';
 import { MemorySessionStore } from './testing/memory-session-store.ts';
 import type { UsageSample } from './usage.ts';
-import { applyUsageSamples } from './usage-store.ts';
+import { applyUsageSamples, readSessionUsage } from './usage-store.ts';
 
 const arn = 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a-0123456789';
 const row = (sandboxId: string, sessionId = sandboxId, createdAt = 1): SessionRow => ({
@@ -148,5 +148,11 @@ describeDatabases('session store', sessionMigrations, (database) => {
     await apply(database(), all.slice(0, 1));
     const [stored] = await database().query('SELECT * FROM session_usage WHERE sandbox_id = $1', ['used']);
     expect(stored).toMatchObject({ cpu_seconds: 3, memory_high_water_bytes: 300, last_sample_at: 30, final: true });
+    const { accountId, resourceArn, sessionId, kind } = row('used');
+    const of = (account: string, since: number) => readSessionUsage(database(), account, new Date(since), 10);
+    const seen = { kind, resourceArn, sessionId, startedAt: 1, lastSampleAt: 30, cpuSeconds: 3 };
+    expect(await of(accountId, 30)).toEqual([{ ...seen, memoryHighWaterBytes: 300, final: true }]);
+    expect(await of(accountId, 31)).toEqual([]);
+    expect(await of('another', 0)).toEqual([]);
   });
 });

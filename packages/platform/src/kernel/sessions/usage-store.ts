@@ -42,3 +42,35 @@ function merge(a: UsageSample, b: UsageSample): UsageSample {
     final: a.final || b.final,
   };
 }
+
+/** What one sandbox of a session had used when it was last looked at. */
+export interface SessionUsage {
+  /** Name of the `SessionKind`; empty for what is older than kinds. */
+  kind: string;
+  resourceArn: string;
+  sessionId: string;
+  /** Milliseconds since the epoch. */
+  startedAt: number;
+  lastSampleAt: number;
+  cpuSeconds: number;
+  memoryHighWaterBytes: number;
+  /** The sandbox is gone: this is all. */
+  final: boolean;
+}
+
+/** The account's sandboxes that were used since then, the newest first. */
+export function readSessionUsage(
+  executor: Pick<Executor, 'query'>,
+  accountId: string,
+  since: Date,
+  limit: number,
+): Promise<SessionUsage[]> {
+  return executor.query<SessionUsage>(
+    `SELECT kind, resource_arn AS "resourceArn", session_id AS "sessionId", started_at::float8 AS "startedAt",
+       last_sample_at::float8 AS "lastSampleAt", cpu_seconds AS "cpuSeconds",
+       memory_high_water_bytes::float8 AS "memoryHighWaterBytes", final
+     FROM session_usage WHERE account_id = $1 AND last_sample_at >= $2
+     ORDER BY started_at DESC, sandbox_id LIMIT $3`,
+    [accountId, since.getTime(), limit],
+  );
+}

@@ -1,3 +1,4 @@
+import { findSolver } from '@agentplatform/policy-engine';
 import type { ServiceModule } from '../../service-module.ts';
 import { doctorRoutes } from './doctor-routes.ts';
 import { healthRoutes } from './health-routes.ts';
@@ -5,6 +6,7 @@ import { metricsRoutes } from './metrics-routes.ts';
 import { platformProof } from './platform-proof.ts';
 import { preparationRoutes } from './preparation-routes.ts';
 import { checkPublicAddress } from './public-address.ts';
+import { usageRoutes } from './usage-routes.ts';
 
 /** What operators ask a running server: whether it is well, what it measures, what the machine offers. */
 export const module: ServiceModule<'administration', never> = {
@@ -44,6 +46,7 @@ export const module: ServiceModule<'administration', never> = {
           life,
           disk: () => room.report(),
           database,
+          solver: findSolver,
           publicAddress: () =>
             checkPublicAddress({
               publicUrl: config.publicUrl,
@@ -54,6 +57,7 @@ export const module: ServiceModule<'administration', never> = {
             }),
         }),
         preparationRoutes(kernel.preparations),
+        usageRoutes({ database, clock }),
       ],
       port: undefined,
     };

@@ -5,7 +5,7 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 import { directoryEntries, type ImagesRoom, type LayerEntry, writeImage } from '../../kernel/images/index.ts';
 import { type Preparation, type Preparations, soFar } from '../../kernel/preparations.ts';
 import { SandboxError, type SandboxProvider } from '../../kernel/sandbox/index.ts';
-import { PackageTrees, type Variant } from './package-trees.ts';
+import { type Making, PackageTrees, type Variant } from './package-trees.ts';
 
 export interface InterpreterImagesDeps {
   images: Pick<ImagesRoom, 'store' | 'bases' | 'layer'>;
@@ -41,7 +41,10 @@ const PYTHONS = ['3.12', '3.13', '3.11', '3.14'];
 const AGENT = { uid: 10001, gid: 10001 };
 const ROOT = { uid: 0, gid: 0 };
 /** What no session needs of an installed package: many small files make an image slow to write and to unpack. */
-const PYTHON_LEFT_OUT = /(^|\/)(tests?\/|debugpy(\/|$))|(^|\/)bin\/(?!deno$)|\.(pyi|c|h|pxd|pyx)$/;
+const PYTHON_LEFT_OUT = /(^|\/)(tests?\/|debugpy(\/|$)|fontpkg|noto_cjk)|(^|\/)bin\/(?!deno$)|\.(pyi|c|h|pxd|pyx)$/;
+/** Packages whose fonts go where programs look for fonts. */
+const FONTS = /^(fontpkg|noto_cjk)\w*(\/|$)/;
+const NO_FONT = /\.(py|pyc|json)$|__pycache__/;
 const NODE_LEFT_OUT = /\.(d\.[cm]?ts|map|md|flow|markdown)$|(^|\/)\.bin\//;
 
 /** The folders of packages that an image is written from. */
@@ -50,6 +53,8 @@ interface Trees {
   python: string;
   npm: string;
   host: string;
+  /** Of the full image, where they could be made. */
+  locales: string | undefined;
 }
 
 export interface InterpreterImage {
@@ -179,24 +184,46 @@ export class InterpreterImages {
     const signal = this.#stop.signal;
     const version = await this.#pythonVersion();
     const making = { signal, step };
-    const [python, npm, host] = await Promise.all([
+    const [python, npm, host, locales] = await Promise.all([
       this.#trees.python(variant, version, making),
       this.#trees.npm(making),
       this.#trees.host(version, signal),
+      variant === 'full' ? this.#locales(making) : undefined,
     ]);
-    return { version, python, npm, host };
+    return { version, python, npm, host, locales };
+  }
+
+  /** Without them sessions have C's alone. */
+  async #locales(making: Making): Promise<string | undefined> {
+    try {
+      return await this.#trees.locales(making);
+    } catch (error) {
+      if (making.signal.aborted) throw error;
+      this.#deps.log.warn(
+        { err: error },
+        'sessions of the code interpreter have no locales: their sources are missing',
+      );
+      return undefined;
+    }
   }
 
   async #write(
     variant: Variant,
-    { version, python, npm, host }: Trees,
+    { version, python, npm, host, locales }: Trees,
     step: (doing: string) => void,
   ): Promise<InterpreterImage> {
     const { images, provider } = this.#deps;
     const signal = this.#stop.signal;
     const pythonBase = await images.bases.ensure(`python:${version}`, signal);
     const nodeBase = await images.bases.ensure(`node:${process.versions.node.split('.')[0]}`, signal);
-    const key = [pythonBase.digest, nodeBase.digest, basename(python), basename(npm), basename(host)].join(' ');
+    const key = [
+      pythonBase.digest,
+      nodeBase.digest,
+      basename(python),
+      basename(npm),
+      basename(host),
+      basename(locales ?? ''),
+    ].join(' ');
     const known = await this.#read(variant);
     if (known?.key === key && (await this.#whole(known.digest))) return this.#keep(variant, known.digest, key);
 
@@ -208,6 +235,12 @@ export class InterpreterImages {
     const layers = [
       await images.layer(`packages ${basename(python)} without ${PYTHON_LEFT_OUT}`, () => packages(python), signal),
       await images.layer(`modules ${basename(npm)} without ${NODE_LEFT_OUT}`, () => modules(npm), signal),
+      ...(variant === 'full'
+        ? [await images.layer(`fonts ${basename(python)} ${FONTS} without ${NO_FONT}`, () => fonts(python), signal)]
+        : []),
+      ...(locales === undefined
+        ? []
+        : [await images.layer(`locales ${basename(locales)}`, () => localeFiles(locales), signal)]),
       await images.layer(`server ${basename(host)}`, () => server(host), signal),
     ];
     const digest = await writeImage(images.store, {
@@ -221,6 +254,7 @@ export class InterpreterImages {
           'PYTHONPATH=/opt/python:/opt/interpreter',
           'PYTHONUNBUFFERED=1',
           'MPLCONFIGDIR=/tmp/matplotlib',
+          'MATPLOTLIBRC=/opt/interpreter/host/matplotlibrc',
           `AGENTPLATFORM_IMAGE=${variant}`,
         ],
         workingDir: '/workspace',
@@ -292,6 +326,15 @@ function packages(tree: string): Promise<LayerEntry[]> {
 function modules(tree: string): Promise<LayerEntry[]> {
   const include = (path: string): boolean => !NODE_LEFT_OUT.test(path);
   return directoryEntries(join(tree, 'node_modules'), { target: 'node_modules', owner: ROOT, include });
+}
+
+function fonts(tree: string): Promise<LayerEntry[]> {
+  const include = (path: string): boolean => FONTS.test(path) && !NO_FONT.test(path);
+  return directoryEntries(tree, { target: 'usr/share/fonts/noto', owner: ROOT, include });
+}
+
+function localeFiles(tree: string): Promise<LayerEntry[]> {
+  return directoryEntries(tree, { target: 'usr/lib/locale', owner: ROOT });
 }
 
 async function server(tree: string): Promise<LayerEntry[]> {

@@ -30,6 +30,8 @@ const RECIPE = '1';
 /** Half of what the packages bring is their own tests, which no image takes. */
 const UNWANTED = ['-x', '/tests?/'];
 
+const LOCALES = ['de_DE', 'en_US'];
+
 /**
  * The files that go into a session's image, fetched once by the machine's own pip and npm and kept by what was asked for:
  * a directory that is there is whole. Rejects with `SandboxError` that says what is missing.
@@ -80,11 +82,23 @@ export class PackageTrees {
   /** The server that runs inside, compiled. */
   async host(version: string, signal: AbortSignal): Promise<string> {
     const source = join(this.#deps.sourceDir, 'host');
-    const names = (await readdir(source)).filter((name) => /\.(py|mjs)$/.test(name)).sort();
+    const names = (await readdir(source)).filter((name) => /\.(py|mjs)$/.test(name) || name === 'matplotlibrc').sort();
     const texts = await Promise.all(names.map((name) => readFile(join(source, name), 'utf8')));
     return this.#tree('host', [version, ...names, ...texts], async (dir) => {
       for (const name of names) await cp(join(source, name), join(dir, name));
       await this.#compile(dir, version, signal);
+    });
+  }
+
+  /** Locales beside C, compiled for this machine's C library, which sessions have too. Rejects where their sources are not installed. */
+  async locales({ signal, step }: Making): Promise<string> {
+    const { stdout } = await execute('localedef', ['--version'], { timeout: 10_000 }).catch(() => ({ stdout: '' }));
+    return this.#tree('locales', [stdout.split('\n', 1).join(), ...LOCALES], async (dir) => {
+      step('compiles locales');
+      for (const locale of LOCALES) {
+        const args = ['--no-archive', '-i', locale, '-f', 'UTF-8', join(dir, `${locale}.utf8`)];
+        await run('localedef', args, 'Install their sources (Debian: apt-get install -y locales).', signal);
+      }
     });
   }
 

@@ -68,7 +68,7 @@ export class WorkloadCredentials {
     const provider = await providers.get(bearer.accountId, nameIn(providerArn));
     const asked = { provider, bearer, scopes: asSet(request.scopes), resources: [], audiences: [], customParameters };
     try {
-      if (flow === 'M2M') return { accessToken: await machine(asked, caller, signal) };
+      if (flow === 'M2M') return { accessToken: await machine(asked, caller, request) };
       if (flow === 'ON_BEHALF_OF_TOKEN_EXCHANGE') return { accessToken: await exchanged.get(asked, caller, signal) };
       const call = { sessionUri, returnUrl, customState: undefined, forceAuthentication: false };
       return await federation.get(asked, call, { caller, signal });

@@ -3,6 +3,7 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { OpenEmbedder } from '../../kernel/embeddings/index.ts';
+import type { RouteSet } from '../../kernel/http/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Model, Models, Reranker } from '../../kernel/models/index.ts';
 import type { Topics } from '../../kernel/notifications/index.ts';
@@ -22,6 +23,7 @@ import { meterModel } from './model-usage.ts';
 import { type MemoryOperation, memoryOperations } from './operations.ts';
 import { Records } from './records.ts';
 import { Retrieval } from './retrieval.ts';
+import { usageRoutes } from './usage-routes.ts';
 
 export type { MemoryQuotaLimits } from './memory-quota.ts';
 export { memoryMigrations } from './tables.ts';
@@ -62,7 +64,9 @@ export interface MemoryPort {
 }
 
 /** Memory: a log of events for each session, and long-term records made from it (spec: Memory). */
-export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOperation, MemoryPort> {
+export function createMemoryService(
+  deps: MemoryServiceDeps,
+): Service<MemoryOperation, MemoryPort> & { routes: readonly RouteSet[] } {
   const { database, clock, log, jobs: queue } = deps;
   const memories = new Memories(deps);
   const vectors = new LateVectorIndex(deps);
@@ -107,6 +111,7 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
   const housekeeping = new Housekeeping({ database, clock, log });
   return {
     operations: memoryOperations({ ...deps, memories, events, records, retrieval, jobs, quota }),
+    routes: [usageRoutes({ database, memories, clock })],
     port: { memories, events, records, retrieval },
     async start() {
       await vectors.start();

@@ -3,7 +3,7 @@ import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { lexicalSearch } from '../../kernel/search/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
-import { insertRecord, type RecordFilter } from './record-store.ts';
+import { insertRecord, type RecordFilter, updateRecord } from './record-store.ts';
 import { recordTable } from './record-table.ts';
 import { memoryMigrations } from './tables.ts';
 
@@ -17,6 +17,43 @@ const filter: RecordFilter = {
 };
 
 describeDatabases('lexical search', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
+  it('finds inflections in the language of each record, whichever language is asked in', async () => {
+    const texts = {
+      de: 'Ich habe Allergien gegen Nüsse und die Häuser sind alt',
+      es: 'Soy alérgica a las nueces y tengo dos perros en casa',
+      ru: 'У меня есть две собаки',
+      fr: 'Je suis allergique aux noix et nous avons deux chevaux',
+      en: 'She has allergies and two dogs',
+    };
+    for (const [name, content] of Object.entries(texts)) {
+      const at = new Date();
+      const what = { memoryId: 'languages', strategyId: 's', namespace: '/a', content, metadata: {} };
+      await insertRecord(database(), { ...what, id: `mem-${name}`, at, insertedAt: at, eventIds: [] });
+    }
+    const ids = async (query: string) =>
+      (await lexicalSearch(database(), recordTable, { ...filter, memoryId: 'languages' }, query, 10))
+        .map(({ id }) => id)
+        .sort();
+    for (const form of ['Allergie', 'Allergien']) expect(await ids(form)).toContain('mem-de');
+    for (const form of ['alérgico', 'alérgicas']) expect(await ids(form)).toEqual(['mem-es']);
+    for (const form of ['собака', 'собаку']) expect(await ids(form)).toEqual(['mem-ru']);
+    expect(await ids('allergiques')).toContain('mem-fr');
+    expect(await ids('dog')).toEqual(['mem-en']);
+    // What is a stop word of the record's language does not lower its score.
+    const scored = await lexicalSearch(
+      database(),
+      recordTable,
+      { ...filter, memoryId: 'languages' },
+      'die Allergie',
+      10,
+    );
+    expect(scored.find(({ id }) => id === 'mem-de')?.score).toBe(1);
+    expect(
+      await updateRecord(database(), 'languages', 'mem-en', { content: texts.ru, at: new Date() }, new Date()),
+    ).toBe(true);
+    expect(await ids('собаку')).toEqual(['mem-en', 'mem-ru']);
+  });
+
   it('ranks by the weight of the words that a record holds', async () => {
     const texts = [
       'The violin is old',

@@ -1,4 +1,5 @@
 import type { data } from '@agentplatform/contract';
+import { languageOf } from '../../kernel/search/index.ts';
 import type { Executor } from '../../kernel/storage/index.ts';
 import { metadataFilterSql } from './metadata-filter.ts';
 import { type NamespaceScope, namespaceKey, scopeSql } from './namespaces.ts';
@@ -67,6 +68,7 @@ const NEW_COLUMNS = {
   ...{ id: 'text', memory_id: 'text', strategy_id: 'text', namespace: 'text', namespace_key: 'text', content: 'text' },
   ...{ content_hash: 'text', metadata: 'jsonb', at: 'timestamptz', inserted_at: 'timestamptz', event_ids: 'jsonb' },
   ...{ actor_id: 'text', session_id: 'text', expiry_days: 'integer', expires_at: 'timestamptz' },
+  language: 'regconfig',
 };
 
 /** JSON has no halves of characters in PostgreSQL; as text of its own the database would get U+FFFD for them, too. */
@@ -82,7 +84,7 @@ function valuesOf(record: NewRecord): unknown[] {
       record.insertedAt,
     ],
     ...[record.eventIds, record.actorId ?? null, record.sessionId ?? null],
-    ...[record.expiry?.days ?? null, record.expiry?.at ?? null],
+    ...[record.expiry?.days ?? null, record.expiry?.at ?? null, languageOf(record.content)],
   ];
 }
 
@@ -145,6 +147,7 @@ export async function updateRecord(
   if (change.content !== undefined) {
     set('content', change.content);
     set('content_hash', contentHash(change.content));
+    sets.push(`language = $${params.push(languageOf(change.content))}::regconfig`);
   }
   if (change.namespace !== undefined) {
     set('namespace', change.namespace);

@@ -152,4 +152,13 @@ export const memoryMigrations: Migration[] = [
       DROP INDEX memory_extraction_jobs_queued;
       ALTER TABLE memory_extraction_jobs DROP COLUMN attempts;`,
   },
+  {
+    id: 'memory/0010-languages',
+    sql: `
+      /* By whose stemmer the words are found. Records of before count as English until their content is written anew. */
+      ALTER TABLE memory_records ADD COLUMN language regconfig NOT NULL DEFAULT 'english';
+      ALTER TABLE memory_records DROP COLUMN words;
+      ALTER TABLE memory_records ADD COLUMN words tsvector GENERATED ALWAYS AS (to_tsvector(language, content)) STORED;
+      CREATE INDEX memory_records_words ON memory_records USING gin (words);`,
+  },
 ];

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { DocumentValue } from '@agentplatform/contract';
 import { isObject, own } from '../tools/json-pointer.ts';
 import type { JsonObject } from '../tools/tool.ts';
@@ -37,7 +38,13 @@ export function buildRequest(template: HttpTemplate, args: JsonObject): HttpRequ
   return {
     method: template.method,
     url,
-    headers: { ...headersOf(given), ...template.headers, ...acceptOf(template), ...body?.headers },
+    headers: {
+      ...headersOf(given),
+      ...template.headers,
+      ...acceptOf(template),
+      ...body?.headers,
+      ...(template.checksum && body ? { [template.checksum]: hash('md5', body.bytes, 'base64') } : {}),
+    },
     ...(body ? { body: body.bytes } : {}),
   };
 }
@@ -113,8 +120,7 @@ function headersOf(given: readonly Given[]): { [name: string]: string } {
   for (const { parameter, value } of given) {
     const { argument, name, content, in: place } = parameter;
     if (place === 'header') {
-      const text =
-        content === undefined ? simple(value, { ...parameter, encode: textOf }) : contentText(content, value);
+      const text = content === undefined ? headerText(parameter, value) : contentText(content, value);
       headers[name.toLowerCase()] = headerValue(text, argument);
     } else if (place === 'cookie') {
       const encode = (text: string): string => percentEncoded(text, argument);
@@ -124,6 +130,17 @@ function headersOf(given: readonly Given[]): { [name: string]: string } {
     }
   }
   return cookies.length > 0 ? { ...headers, cookie: cookies.join('; ') } : headers;
+}
+
+function headerText({ items, base64, ...parameter }: HttpParameter, value: DocumentValue): string {
+  if (base64) return Buffer.from(textOf(value)).toString('base64');
+  if (items === undefined || !Array.isArray(value)) return simple(value, { ...parameter, encode: textOf });
+  return value.map((item) => (items === 'quoted' ? quoted(textOf(item)) : textOf(item))).join(', ');
+}
+
+/** An item of a list in a header, in quotes where it has a character of lists or quotes (RFC 9110, section 5.5). */
+function quoted(text: string): string {
+  return /[",]|^\s|\s$/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : text;
 }
 
 function acceptOf({ answer }: HttpTemplate): { accept?: string } {

@@ -20,6 +20,10 @@ export interface HttpParameter {
   allowReserved?: boolean;
   /** Media type of the value as a whole, which is then written as that, whatever the style says. */
   content?: string;
+  /** Header only: a list as HTTP has it, its items quoted where they need it, or as they are. */
+  items?: 'quoted' | 'bare';
+  /** Header only: the text goes in base64. */
+  base64?: boolean;
   /** Path only: slashes stand for themselves (a greedy label). */
   greedy?: boolean;
   /** Each entry of the object is a parameter of its own: of its own name, or behind `name` as a prefix. */
@@ -76,6 +80,8 @@ export interface HttpTemplate {
   query?: [name: string, value: string][];
   headers?: { [name: string]: string };
   body?: HttpBody;
+  /** The hash that each request with a body has in a header. */
+  checksum?: 'content-md5';
   /** Where the credentials go: no argument may be sent there. Names of headers in small letters. */
   credentials?: CredentialPlace[];
   answer: {
@@ -86,6 +92,8 @@ export interface HttpTemplate {
     /** The shape of an XML answer among `shapes`, and the elements around it. */
     shape?: string;
     within?: string[];
+    /** Its outermost element is the one member of the shape. */
+    unwrapped?: boolean;
   };
   /** Shapes of bodies that are no JSON. */
   shapes?: ShapeTable;

@@ -167,8 +167,9 @@ export function structuredResult(
 
 /** The answer as JSON; undefined for what is none, and for what is nested deeper than clients can be expected to read. */
 function structureOf(tool: HttpTool, text: string, mediaType: string): DocumentValue | undefined {
-  const { shape, within = [] } = tool.http.answer;
-  if (shape !== undefined && isXml(mediaType)) return readXml(text, tool.http.shapes ?? {}, shape, within);
+  const { shape, within = [], unwrapped = false } = tool.http.answer;
+  if (shape !== undefined && isXml(mediaType))
+    return readXml(text, tool.http.shapes ?? {}, { shape, within, unwrapped });
   if (!isJson(mediaType) && mediaType !== '') return undefined;
   try {
     const value: DocumentValue = JSON.parse(text);

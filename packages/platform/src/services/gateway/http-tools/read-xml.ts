@@ -13,14 +13,17 @@ interface Element {
 const MOST_ELEMENTS = 200_000;
 const MOST_DEPTH = 100;
 
-/** An XML answer as the JSON that its shape describes; `within` are elements around it, outermost first. Undefined for what is no such XML. */
+/**
+ * An XML answer as the JSON that its shape describes; `within` are elements around it, outermost first, and one that is `unwrapped` has none around its
+ * member. Undefined for what is no such XML.
+ */
 export function readXml(
   text: string,
   shapes: ShapeTable,
-  shape: string,
-  within: readonly string[],
+  { shape, within = [], unwrapped = false }: { shape: string; within?: readonly string[]; unwrapped?: boolean },
 ): DocumentValue | undefined {
   const root = parse(text);
+  if (root && unwrapped) return jsonOf({ name: '', attributes: {}, text: '', children: [root] }, shapes, shape);
   let at = root;
   for (const name of within) at = at?.name === name ? at : at?.children.find((child) => child.name === name);
   return at && jsonOf(at, shapes, shape);

@@ -1,18 +1,26 @@
 import type { DocumentValue } from '@agentplatform/contract';
 import { isObject, own } from '../tools/json-pointer.ts';
 import { RefusedArgumentError } from './refused-argument.ts';
-import type { ShapeTable } from './shape.ts';
+import type { ShapeTable, XmlNamespace } from './shape.ts';
 import { textOf } from './style.ts';
 
 /** A body of the protocol restXml, in the element that the shape names. Throws `RefusedArgumentError` for characters that XML has not. */
 export function writeXml(shapes: ShapeTable, name: string, value: DocumentValue): string {
   const shape = shapes[name];
   const root = shape && 'name' in shape ? shape.name : name;
-  return element(shapes, root, name, value, false);
+  return element(shapes, { tag: root }, name, value);
 }
 
-function element(shapes: ShapeTable, tag: string, name: string, value: DocumentValue, flattened: boolean): string {
+/** What an element is called, and whether the entries in it stand for themselves. */
+interface Around extends XmlNamespace {
+  tag: string;
+  flattened?: boolean | undefined;
+}
+
+function element(shapes: ShapeTable, around: Around, name: string, value: DocumentValue): string {
   const shape = shapes[name];
+  const { tag, flattened = false } = around;
+  const head = `${tag}${declared(around)}`;
   if (shape?.kind === 'structure' && isObject(value)) {
     const given = shape.members.flatMap((member) => {
       const one = own(value, member.argument);
@@ -23,25 +31,30 @@ function element(shapes: ShapeTable, tag: string, name: string, value: DocumentV
       .map(({ member, one }) => ` ${member.name}="${escaped(textOf(one))}"`);
     const inner = given
       .filter(({ member }) => member.attribute !== true)
-      .map(({ member, one }) => element(shapes, member.name, member.shape, one, member.flattened === true));
-    const { namespace, prefix } = shape;
-    const name = prefix === undefined ? 'xmlns' : `xmlns:${prefix}`;
-    const declared = namespace === undefined ? '' : ` ${name}="${escaped(namespace)}"`;
-    return `<${tag}${declared}${attributes.join('')}>${inner.join('')}</${tag}>`;
+      .map(({ member, one }) => element(shapes, { ...member, tag: member.name }, member.shape, one));
+    const inherent = around.namespace === undefined ? declared(shape) : '';
+    return `<${head}${inherent}${attributes.join('')}>${inner.join('')}</${tag}>`;
   }
   if (shape?.kind === 'list' && Array.isArray(value)) {
-    const items = value.map((item) => element(shapes, flattened ? tag : shape.member, shape.of, item, false)).join('');
-    return flattened ? items : `<${tag}>${items}</${tag}>`;
+    const item = { ...shape.each, tag: flattened ? tag : shape.member };
+    const items = value.map((one) => element(shapes, item, shape.of, one)).join('');
+    return flattened ? items : `<${head}>${items}</${tag}>`;
   }
   if (shape?.kind === 'map' && isObject(value)) {
-    const around = flattened ? tag : 'entry';
-    const entries = Object.entries(value).map(
-      ([key, item]) =>
-        `<${around}><${shape.key}>${escaped(key)}</${shape.key}>${element(shapes, shape.value, shape.of, item ?? null, false)}</${around}>`,
-    );
-    return flattened ? entries.join('') : `<${tag}>${entries.join('')}</${tag}>`;
+    const entry = flattened ? tag : 'entry';
+    const entries = Object.entries(value).map(([key, one]) => {
+      const written = `<${shape.key}${declared(shape.keys ?? {})}>${escaped(key)}</${shape.key}>`;
+      const named = { ...shape.values, tag: shape.value };
+      return `<${flattened ? head : entry}>${written}${element(shapes, named, shape.of, one ?? null)}</${entry}>`;
+    });
+    return flattened ? entries.join('') : `<${head}>${entries.join('')}</${tag}>`;
   }
-  return `<${tag}>${escaped(textOf(value))}</${tag}>`;
+  return `<${head}>${escaped(textOf(value))}</${tag}>`;
+}
+
+function declared({ namespace, prefix }: XmlNamespace): string {
+  if (namespace === undefined) return '';
+  return ` ${prefix === undefined ? 'xmlns' : `xmlns:${prefix}`}="${escaped(namespace)}"`;
 }
 
 const ENTITIES: { [char: string]: string } = {

@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import pino from 'pino';
 import { beforeEach, expect, it, vi } from 'vitest';
 import type { Principal } from '../../../kernel/auth/index.ts';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
 import type { Passing } from '../../../kernel/http/index.ts';
+import type { Outbound } from '../../../kernel/outbound/index.ts';
 import { NO_SPAN } from '../../../kernel/telemetry/index.ts';
 import { openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
@@ -23,6 +25,7 @@ const principal: Principal = {
 };
 const clock = new FakeClock();
 const of = vi.fn<TargetCredentials['of']>();
+const fetch = vi.fn<Outbound['fetch']>();
 let rules: Rule[];
 let limits: RateLimit[];
 
@@ -37,7 +40,10 @@ function target(name: string, ...models: string[]): LiveTarget {
   const operations = [{ path: '/v1/chat/completions', models: models.map((model) => ({ model })) }];
   const modelMapping = { providerPrefix: { strip: true } };
   const provider = { endpoint: 'https://models.example.com', operations, modelMapping };
-  const live = { targetConfiguration: { inference: { provider } } } as unknown as TargetDefinition;
+  const live = {
+    targetConfiguration: { inference: { provider } },
+    credentialProviderConfigurations: [],
+  } as unknown as TargetDefinition;
   return { name, live, arn: `${ARN}/target/${name}` } as LiveTarget;
 }
 
@@ -53,13 +59,16 @@ const requests = new InferenceRequests({
   },
   chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
   routing: new Routing({ sticky: noSessions, random: () => 0.5 }),
-  ...({} as ProviderOutboundDeps),
+  outbound: { apart: () => ({ fetch }) } as unknown as ProviderOutboundDeps['outbound'],
+  guard: { run: (_target, work) => work(() => undefined) },
 });
+
+/** The same for all requests, as those of a gateway that is known. */
+const targets = [target('first', 'vendor.small', 'gpt-*'), target('second', 'large')];
 
 /** What a chat asks for at a gateway with two targets. */
 function asked(body: object | string): TrafficRequest {
   const gateway = { arn: ARN, id: 'one-0123456789' } as Gateway;
-  const targets = [target('first', 'vendor.small', 'gpt-*'), target('second', 'large')];
   const path = '/v1/chat/completions';
   const passing = {
     ...{ req: { method: 'POST', headers: {} } as IncomingMessage, requestId: 'r', principal, span: NO_SPAN },
@@ -120,4 +129,22 @@ it('what is no request for a model counts for its caller alone', async () => {
   const request = asked('{');
   expect(await requests.aim(request)).toEqual({});
   expect(await requests.handle(request, () => undefined)).toMatchObject({ status: 400 });
+});
+
+it('each caller’s credential goes with his own requests, also to a model that was asked before', async () => {
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }];
+  fetch.mockImplementation(async (url) => ({
+    ...{ status: 200, headers: { 'content-type': 'application/json' }, url: String(url) },
+    body: Readable.from([Buffer.from(JSON.stringify({ choices, usage: { prompt_tokens: 1, completion_tokens: 1 } }))]),
+    ...({} as Pick<Awaited<ReturnType<Outbound['fetch']>>, 'bytes' | 'text' | 'json'>),
+  }));
+  const seen: unknown[] = [];
+  for (const token of ['one', 'two', 'one']) {
+    const headers = { authorization: `Bearer ${token}` };
+    of.mockResolvedValue({ headers, query: [], secrets: [token] });
+    const messages = [{ role: 'user', content: 'Hi' }];
+    expect(await requests.handle(asked({ model: 'large', messages }), () => undefined)).toMatchObject({ status: 200 });
+    seen.push(fetch.mock.lastCall?.[1]?.headers?.authorization);
+  }
+  expect(seen).toEqual(['Bearer one', 'Bearer two', 'Bearer one']);
 });

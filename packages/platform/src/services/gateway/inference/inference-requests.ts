@@ -2,6 +2,7 @@ import { errors, ServiceError, type WireResponse } from '@agentplatform/contract
 import type { Logger } from 'pino';
 import type { Clock } from '../../../kernel/clock.ts';
 import { PushBody, type UpstreamResponse } from '../../../kernel/http/index.ts';
+import { Lru } from '../../../kernel/lru.ts';
 import {
   answerClient,
   type ClientApi,
@@ -21,6 +22,7 @@ import { type AnswerCache, type Budgets, cacheKey, guardedModel } from '../guard
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { Admitted } from '../rate-limits/index.ts';
 import type { FallbackChain, Route, Routing } from '../rules/index.ts';
+import type { LiveTarget } from '../targets/target.ts';
 import type { Aimed, TrafficHandler, TrafficRequest } from '../traffic/index.ts';
 import { callerOf, type ModelUse } from '../usage/index.ts';
 import { type ModelRoute, ModelRoutes } from './model-routes.ts';
@@ -48,6 +50,8 @@ const TIMEOUT_MS = 600_000;
 const LONGEST_MODEL = 256;
 /** Says of an answer that it was given before. */
 const CACHE_HEADER = 'x-agentplatform-cache';
+/** Of one target: with the token of each caller they are others. */
+const MOST_MODELS = 100;
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 /** What an attempt came to. */
@@ -78,6 +82,8 @@ export class InferenceRequests implements TrafficHandler {
   readonly #routes: ModelRoutes;
   /** Read when the limits looked at it. */
   readonly #asked = new WeakMap<TrafficRequest, Promise<Asked>>();
+  /** Of each state of a target, by how and with which credential they are asked: to make one takes as long as all else before its first word. */
+  readonly #models = new WeakMap<LiveTarget, Lru<string, Model>>();
 
   constructor(deps: InferenceRequestsDeps) {
     this.#deps = deps;
@@ -236,11 +242,19 @@ export class InferenceRequests implements TrafficHandler {
       principal,
       signal,
     });
+    const models = this.#models.get(target) ?? new Lru(MOST_MODELS);
+    this.#models.set(target, models);
+    const { sign, ...shown } = credential;
+    // What is signed is signed by whoever asks now.
+    const same = sign ? undefined : JSON.stringify([modelId, speech, shown]);
+    const known = same === undefined ? undefined : models.get(same);
+    if (known) return known;
     const [key] = credential.secrets;
     const config = { ...speech, name: target.name, model: modelId, answersFor: [], ...(key !== undefined && { key }) };
     const outbound = providerOutbound({ target, speech, credential }, this.#deps);
     const model = createModels([config], undefined, { outbound, timeoutMs: TIMEOUT_MS }).default;
     if (!model) throw new Error('a model that was made just now');
+    if (same !== undefined) models.set(same, model);
     return model;
   }
 
@@ -283,7 +297,7 @@ function decoded(text: string): string | undefined {
 }
 
 function upstream({ status, headers, body }: WireResponse): UpstreamResponse {
-  if (typeof body === 'string' || body === undefined) return { status, headers, body: PushBody.of(body ?? '') };
-  const parts = body instanceof Uint8Array ? [body] : body;
-  return { status, headers, body: PushBody.from(ReadableStream.from(parts)) };
+  if (typeof body === 'string' || body instanceof Uint8Array || body === undefined)
+    return { status, headers, body: PushBody.of(body ?? '') };
+  return { status, headers, body: PushBody.from(ReadableStream.from(body)) };
 }

@@ -1,6 +1,6 @@
 import { isReservedHeader, isToken } from '../http-tools/header-rules.ts';
 import type { HttpParameter } from '../http-tools/http-tool.ts';
-import { BrokenModelError, type Member, type ModelShape } from './model.ts';
+import { BrokenModelError, type Member, type Model, type ModelShape } from './model.ts';
 import type { TimestampFormat } from './schemas.ts';
 
 /** A member that goes into the path, the query or the headers. */
@@ -20,11 +20,11 @@ export interface Bindings {
 }
 
 /** Sorts members by their HTTP traits. A header that no argument may set is none; where it is required, throws `BrokenModelError`. */
-export function bindingsOf({ members }: ModelShape, greedy: ReadonlySet<string>): Bindings {
+export function bindingsOf({ members }: ModelShape, greedy: ReadonlySet<string>, model: Model): Bindings {
   const bindings: Bindings = { bound: [], body: [] };
   for (const member of members) {
     if (isWithheld(member)) continue;
-    const bound = boundTo(member, greedy);
+    const bound = boundTo(member, greedy, model);
     if (bound) bindings.bound.push(bound);
     else if (member.traits.httpPayload !== undefined) bindings.payload = member;
     else bindings.body.push(member);
@@ -40,7 +40,7 @@ function isWithheld({ name, traits: { httpHeader, required } }: Member): boolean
   );
 }
 
-function boundTo(member: Member, greedy: ReadonlySet<string>): BoundMember | undefined {
+function boundTo(member: Member, greedy: ReadonlySet<string>, model: Model): BoundMember | undefined {
   const { name: argument, traits } = member;
   const { httpLabel, httpQuery, httpQueryParams, httpHeader, httpPrefixHeaders } = traits;
   if (httpLabel !== undefined) {
@@ -66,7 +66,14 @@ function boundTo(member: Member, greedy: ReadonlySet<string>): BoundMember | und
   if (typeof httpHeader === 'string')
     return {
       member,
-      parameter: { argument, name: httpHeader, in: 'header', style: 'simple', explode: false },
+      parameter: {
+        argument,
+        name: httpHeader,
+        in: 'header',
+        style: 'simple',
+        explode: false,
+        ...inHeader(member, model),
+      },
       timestamps: 'http-date',
     };
   if (typeof httpPrefixHeaders === 'string')
@@ -76,4 +83,13 @@ function boundTo(member: Member, greedy: ReadonlySet<string>): BoundMember | und
       timestamps: 'http-date',
     };
   return undefined;
+}
+
+/** How a header carries what that member is of: items of texts are quoted, and a text of a media type goes in base64. */
+function inHeader({ target, traits }: Member, model: Model): Pick<HttpParameter, 'items' | 'base64'> {
+  const shape = model.shape(target);
+  if (shape.type === 'string' && (traits.mediaType ?? shape.traits.mediaType) !== undefined) return { base64: true };
+  const [item] = shape.type === 'list' || shape.type === 'set' ? shape.members : [];
+  if (!item) return {};
+  return { items: ['string', 'enum'].includes(model.shape(item.target).type) ? 'quoted' : 'bare' };
 }

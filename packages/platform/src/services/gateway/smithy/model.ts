@@ -94,16 +94,26 @@ export class Model {
       return { id, type, traits: {}, members: [], raw: {} };
     }
     if (mixins > MOST_MIXINS) throw new BrokenModelError(`The mixins of ${id.slice(0, 200)} lead on and on.`);
-    const inherited = listOf(raw.mixins).flatMap((one) => this.#readShape(targetOf(one), mixins + 1).members);
+    const mixed = listOf(raw.mixins).map((one) => this.#readShape(targetOf(one), mixins + 1));
+    const inherited = mixed.flatMap((one) => one.members.map((member) => this.#inherited(id, member)));
     const members = isObject(raw.members) ? Object.entries(raw.members) : entriesOf(raw);
     const declared = members.map(([name, member]) => this.#member(id, name, member));
     return {
       id,
       type: raw.type,
-      traits: { ...plainNames(raw.traits), ...plainNames(this.#applied.get(id)) },
+      traits: {
+        ...Object.assign({}, ...mixed.map(traitsOfMixin)),
+        ...plainNames(raw.traits),
+        ...plainNames(this.#applied.get(id)),
+      },
       members: [...new Map([...inherited, ...declared].map((member) => [member.name, member])).values()],
       raw,
     };
+  }
+
+  /** A member of a mixin, with what is said of it where it is used. */
+  #inherited(id: string, member: Member): Member {
+    return { ...member, traits: { ...member.traits, ...plainNames(this.#applied.get(`${id}$${member.name}`)) } };
   }
 
   #member(id: string, name: string, value: DocumentValue | undefined): Member {
@@ -114,6 +124,15 @@ export class Model {
       traits: { ...(isObject(value) ? plainNames(value.traits) : {}), ...applied },
     };
   }
+}
+
+/** What a mixin hands on of what is said of it. */
+function traitsOfMixin({ traits: { mixin, ...traits } }: ModelShape): Traits {
+  const local = isObject(mixin) ? listOf(mixin.localTraits) : [];
+  const names = new Set(
+    local.map((id) => (typeof id === 'string' && id.startsWith('smithy.api#') ? localName(id) : id)),
+  );
+  return Object.fromEntries(Object.entries(traits).filter(([name]) => !names.has(name)));
 }
 
 /** The members of lists and maps stand beside the type. */

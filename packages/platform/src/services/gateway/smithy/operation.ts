@@ -32,7 +32,7 @@ export function compileSmithyOperation(id: string, deps: SmithyOperationDeps): O
   const { documentation } = operation.traits;
   const { method, path, query } = routeOf(operation, deps.protocol);
   const isRest = deps.protocol.name.startsWith('rest');
-  const bindings = isRest ? bindingsOf(input, greedyLabels(path)) : { bound: [], body: input.members };
+  const bindings = isRest ? bindingsOf(input, greedyLabels(path), deps.model) : { bound: [], body: input.members };
   const shapes = new WireShapes(deps.model, deps.service, deps.protocol.name === 'awsQuery');
   const { schema, parameters, body } = inputOf(operation, input, bindings, shapes, deps);
   const answered = answerOf(operation, output, shapes, deps);
@@ -43,10 +43,9 @@ export function compileSmithyOperation(id: string, deps: SmithyOperationDeps): O
     parameters,
     ...(deps.signingName === undefined ? {} : { service: deps.signingName }),
     ...(query.length > 0 ? { query } : {}),
-    ...(deps.protocol.name === 'awsJson'
-      ? { headers: { 'x-amz-target': `${localName(deps.service.id)}.${localName(id)}` } }
-      : {}),
+    ...(deps.protocol.name === 'awsJson' ? { headers: rpcHeaders(id, deps.service) } : {}),
     ...(body ? { body } : {}),
+    ...(body && needsChecksum(operation) ? { checksum: 'content-md5' } : {}),
     answer: answered.answer,
     ...(Object.keys(shapes.table).length > 0 ? { shapes: shapes.table } : {}),
   };
@@ -58,6 +57,21 @@ export function compileSmithyOperation(id: string, deps: SmithyOperationDeps): O
     hints: hints(operation, method, isRest),
     http,
   };
+}
+
+/** Which operation it is, and that the client understands what a service of awsQuery answers, where it was one before. */
+function rpcHeaders(id: string, service: ModelShape): { [name: string]: string } {
+  const wasQuery = service.traits['aws.protocols#awsQueryCompatible'] !== undefined;
+  return {
+    'x-amz-target': `${localName(service.id)}.${localName(id)}`,
+    ...(wasQuery ? { 'x-amzn-query-mode': 'true' } : {}),
+  };
+}
+
+/** Whether the service takes no request without a checksum of its body; Content-MD5 is the one that all take. */
+function needsChecksum({ traits }: ModelShape): boolean {
+  const checksum = traits['aws.protocols#httpChecksum'];
+  return traits.httpChecksumRequired !== undefined || (isObject(checksum) && checksum.requestChecksumRequired === true);
 }
 
 function structureOf(operation: ModelShape, name: 'input' | 'output', model: Model): ModelShape {
@@ -177,7 +191,11 @@ function payloadBody(payload: Member, shapes: WireShapes, { model, protocol }: S
   if (target.type === 'blob') return { kind: 'binary', mediaType: given ?? 'application/octet-stream', whole };
   if (target.type === 'string' || target.type === 'enum')
     return { kind: 'text', mediaType: given ?? 'text/plain', whole };
-  if (protocol.name !== 'restXml') return { kind: 'json', mediaType: protocol.mediaType, whole };
+  if (protocol.name !== 'restXml')
+    return {
+      ...{ kind: 'json', mediaType: protocol.mediaType, whole },
+      ...(target.type === 'structure' ? { always: true } : {}),
+    };
   return {
     kind: 'xml',
     mediaType: protocol.mediaType,
@@ -261,6 +279,7 @@ function answerOf(
       ...answer,
       ...(isXml ? { shape: shapes.structure('answer', rootName(target, payload), target, members) } : {}),
       ...(protocol.name === 'awsQuery' ? { within: [`${name}Response`, `${name}Result`] } : {}),
+      ...(operation.traits['aws.customizations#s3UnwrappedXmlOutput'] === undefined ? {} : { unwrapped: true }),
     },
     ...(fits ? { outputSchema: schema } : {}),
   };

@@ -115,9 +115,9 @@ export class SmithySchemas {
         return {};
       case 'list':
       case 'set':
-        return { type: 'array', ...(member ? { items: this.member(member, this.#protocol.timestamps, uses) } : {}) };
+        return { type: 'array', ...(member ? { items: this.#entry(member, traits, timestamps, uses) } : {}) };
       case 'map':
-        return this.#map(members, uses);
+        return this.#map(members, traits, timestamps, uses);
     }
     if (!Object.hasOwn(INTEGERS, type))
       throw new BrokenModelError(`A ${type.slice(0, 50)} cannot be an argument (${shape.id.slice(0, 200)}).`);
@@ -125,13 +125,19 @@ export class SmithySchemas {
     return { type: 'integer', ...(range ? { minimum: range[0], maximum: range[1] } : {}) };
   }
 
-  #map(members: readonly Member[], uses: Set<string>): JsonObject {
+  /** An item of a list or a value of a map; of a sparse one it may be nothing. */
+  #entry(member: Member, { sparse }: Traits, timestamps: TimestampFormat, uses: Set<string>): JsonSchema {
+    const schema = this.member(member, timestamps, uses);
+    return sparse === undefined || this.#isOutput ? schema : { anyOf: [schema, { type: 'null' }] };
+  }
+
+  #map(members: readonly Member[], traits: Traits, timestamps: TimestampFormat, uses: Set<string>): JsonObject {
     const value = members.find(({ name }) => name === 'value');
     const key = members.find(({ name }) => name === 'key');
     const names = key && !this.#isOutput ? this.member(key, this.#protocol.timestamps, uses) : true;
     return {
       type: 'object',
-      ...(value ? { additionalProperties: this.member(value, this.#protocol.timestamps, uses) } : {}),
+      ...(value ? { additionalProperties: this.#entry(value, traits, timestamps, uses) } : {}),
       ...(isObject(names) && Object.keys(names).length > 1 ? { propertyNames: names } : {}),
     };
   }

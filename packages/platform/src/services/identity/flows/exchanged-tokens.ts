@@ -9,6 +9,7 @@ import { SingleFlight } from '../../../kernel/single-flight.ts';
 import type { Oauth2Provider, Oauth2Settings } from '../providers/oauth2-provider.ts';
 import { VENDORS } from '../providers/vendors.ts';
 import type { WorkloadBearer } from '../workloads/workload-tokens.ts';
+import type { Waiting } from './fresh-tokens.ts';
 import type { OauthClients } from './oauth-clients.ts';
 import type { GivenTokens, Grant, TokenEndpoint } from './token-endpoint.ts';
 import { asSet, grantParameters, type TokenRequest, tokenKey } from './token-request.ts';
@@ -18,7 +19,7 @@ export interface ExchangedTokensDeps {
   endpoint: TokenEndpoint;
   jwt: JwtAuthenticator;
   /** The access token of the agent itself, as an actor. */
-  actorToken(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string>;
+  actorToken(request: TokenRequest, caller: Caller, waiting: Waiting): Promise<string>;
   clock: Pick<Clock, 'now'>;
 }
 
@@ -126,7 +127,7 @@ export class ExchangedTokens {
     const { actorTokenContent, actorTokenScopes } = config.tokenExchangeGrantTypeConfig ?? {};
     if (actorTokenContent === 'M2M') {
       const actor = { ...request, scopes: asSet(actorTokenScopes), resources: [], audiences: [], customParameters: {} };
-      parameters.set('actor_token', await this.#deps.actorToken(actor, caller, signal));
+      parameters.set('actor_token', await this.#deps.actorToken(actor, caller, { signal }));
       parameters.set('actor_token_type', TYPE_ACCESS_TOKEN);
     }
     return { type: TOKEN_EXCHANGE, parameters };

@@ -149,7 +149,7 @@ describe('an exchange of a user’s token', () => {
 
 describe('a client', () => {
   const machine = async (settings: Partial<Oauth2Settings>) =>
-    lab.first.machine(lab.request(await lab.provider(settings), { scopes: ['read'] }), lab.caller, lab.signal);
+    lab.first.machine(lab.request(await lab.provider(settings), { scopes: ['read'] }), lab.caller, lab);
 
   it('signs for itself with a key that stays where it is', async () => {
     const settings: Partial<Oauth2Settings> = {
@@ -180,7 +180,7 @@ describe('a client', () => {
 
   it('with a wrong secret is refused in the words of OAuth', async () => {
     const wrong = await lab.provider({ oauthDiscovery: { discoveryUrl: server.discoveryUrl } }, 'another-secret');
-    const refused = lab.first.machine(lab.request(wrong), lab.caller, lab.signal);
+    const refused = lab.first.machine(lab.request(wrong), lab.caller, lab);
     await expect(refused).rejects.toMatchObject({ kind: 'refused', code: 'invalid_client' });
   });
 
@@ -206,7 +206,7 @@ describe('a client', () => {
       ]) {
         const before = server.asked.length;
         const private_ = await closed.provider({ oauthDiscovery });
-        const refused = closed.first.machine(closed.request(private_), closed.caller, closed.signal);
+        const refused = closed.first.machine(closed.request(private_), closed.caller, closed);
         await expect(refused).rejects.toMatchObject({ kind: 'nonsense' });
         expect(server.asked.length).toBe(before);
       }

@@ -39,7 +39,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
 
   it('ask once for a thousand who wait for an expired token, on two servers', async () => {
     const request = lab.request(provider, { scopes: ['read'] });
-    const get = (flows = lab.first) => flows.machine(request, lab.caller, lab.signal);
+    const get = (flows = lab.first) => flows.machine(request, lab.caller, lab);
     const before = server.asked.length;
     const first = await get();
     expect(await get(lab.second)).toBe(first);
@@ -54,7 +54,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
 
   it('renew ahead by one however many ask, on two servers, and let nobody wait for it', async () => {
     const request = lab.request(provider, { scopes: ['read'], customParameters: { ahead: 'yes' } });
-    const get = (flows = lab.first) => flows.machine(request, lab.caller, lab.signal);
+    const get = (flows = lab.first) => flows.machine(request, lab.caller, lab);
     const first = await get();
     const before = server.asked.length;
     // Its last minute.
@@ -84,7 +84,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
   it('tell tokens of agents apart by provider, scopes, audiences and resources, and by nothing else', async () => {
     const settings = { oauthDiscovery: { discoveryUrl: server.discoveryUrl } };
     const get = async (request: ReturnType<FlowLab['request']>, flows = lab.first) =>
-      flows.machine(request, lab.caller, lab.signal);
+      flows.machine(request, lab.caller, lab);
     const base = { scopes: ['read', 'write'], audiences: ['urn:stock'], resources: ['urn:orders'] };
     const token = await get(lab.request(provider, base));
     const before = server.asked.length;
@@ -127,7 +127,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
       lab.first.machine(
         lab.request(provider, { workload, scopes: ['read'], customParameters: { what } }),
         lab.caller,
-        lab.signal,
+        lab,
       );
     const first = await get('first');
     await database().query(
@@ -148,7 +148,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
 
   it('give a cached token while its provider is down, ask a bounded number of times, and say so once it is over', async () => {
     const request = lab.request(provider, { scopes: ['read'], customParameters: { down: 'yes' } });
-    const get = () => lab.first.machine(request, lab.caller, lab.signal);
+    const get = () => lab.first.machine(request, lab.caller, lab);
     const token = await get();
     let asked = 0;
     server.instead((_req, res) => {
@@ -193,12 +193,12 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     const request = lab.request(provider, { scopes: ['read'], customParameters: { what } });
     server.instead(listener);
     try {
-      await expect(lab.first.machine(request, lab.caller, lab.signal)).rejects.toMatchObject({ kind });
+      await expect(lab.first.machine(request, lab.caller, lab)).rejects.toMatchObject({ kind });
     } finally {
       server.instead(undefined);
     }
     // The control: the same request of the same provider in its senses.
-    expect(await lab.first.machine(request, lab.caller, lab.signal)).toMatch(/^[\w-]+$/);
+    expect(await lab.first.machine(request, lab.caller, lab)).toMatch(/^[\w-]+$/);
   });
 
   it.each([
@@ -210,9 +210,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     const request = lab.request(provider, { scopes: ['read'], customParameters: { repeats: 'it' } });
     server.instead((_req, res) => res.writeHead(400).end(JSON.stringify(answer)));
     try {
-      const refused: unknown = await lab.first
-        .machine(request, lab.caller, lab.signal)
-        .catch((error: unknown) => error);
+      const refused: unknown = await lab.first.machine(request, lab.caller, lab).catch((error: unknown) => error);
       // As a log shows it, with all that it was caused by.
       const shown = inspect(refused, { depth: 10 });
       expect(shown).toMatch(/gave no token: (invalid_client|an error)/);

@@ -38,7 +38,7 @@ describeDatabases('what is forgotten', [...storageMigrations, ...secretMigration
 
   /** A token of the agent itself; how many there are then. */
   async function withToken(scope = 'read'): Promise<number> {
-    await lab.first.machine(lab.request(provider, { scopes: [scope] }), lab.caller, lab.signal);
+    await lab.first.machine(lab.request(provider, { scopes: [scope] }), lab.caller, lab);
     return stored();
   }
   const stored = async (): Promise<number> => (await database().query('SELECT key FROM identity_tokens')).length;

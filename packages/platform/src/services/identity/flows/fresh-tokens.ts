@@ -25,6 +25,11 @@ export interface FreshTokensDeps {
 /** How a token that is over, or nearly, is replaced; undefined when it cannot be, and then it is no more. */
 export type Renew = (request: TokenRequest, current: StoredToken | undefined) => Promise<GivenTokens | undefined>;
 
+/** Whoever waits, until he goes away. Most do not have to, and a signal costs more than the token that is at hand. */
+export interface Waiting {
+  readonly signal: AbortSignal;
+}
+
 /** Before its end, or in the last fifth of its time. */
 const AHEAD_MS = 60_000;
 /** Clocks differ, and a request takes its time. */
@@ -49,14 +54,18 @@ export class FreshTokens {
   async get(
     key: string,
     request: TokenRequest,
-    { caller, renew, signal }: { caller: Caller; renew: Renew; signal?: AbortSignal },
+    { caller, renew, waiting }: { caller: Caller; renew: Renew; waiting?: Waiting },
   ): Promise<OpenedToken | undefined> {
     const { tokens, log } = this.#deps;
     const known = await tokens.find(key);
     const opened = known && (await tokens.open(known, caller));
     const left = known && opened ? this.#left(known) : 'none';
     if (left === 'enough') return opened;
-    const renewing = this.#renew(key, request, { caller, renew, ...(signal && left === 'none' && { signal }) });
+    const renewing = this.#renew(key, request, {
+      caller,
+      renew,
+      ...(waiting && left === 'none' && { signal: waiting.signal }),
+    });
     if (left === 'none') {
       const renewed = await renewing;
       return renewed && tokens.open(renewed, caller);

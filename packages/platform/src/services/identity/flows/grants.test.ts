@@ -39,7 +39,7 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
   }
 
   it('are those of the one user, of the one account, and of no machine', async () => {
-    await lab.first.machine(lab.request(provider, { scopes: ['read'] }), lab.caller, lab.signal);
+    await lab.first.machine(lab.request(provider, { scopes: ['read'] }), lab.caller, lab);
     const { grant } = await consented('ada');
     await consented('bob');
     expect(grant).toMatchObject({

@@ -17,7 +17,7 @@ import type { Authorization } from './authorization.ts';
 import { AuthorizationServers } from './authorization-servers.ts';
 import { Authorizations } from './authorizations.ts';
 import { ExchangedTokens } from './exchanged-tokens.ts';
-import { FreshTokens } from './fresh-tokens.ts';
+import { FreshTokens, type Waiting } from './fresh-tokens.ts';
 import { Grants } from './grants.ts';
 import { MachineTokens } from './machine-tokens.ts';
 import { OauthClients } from './oauth-clients.ts';
@@ -82,8 +82,8 @@ export function createFlows(deps: FlowsDeps) {
   const fresh = new FreshTokens({ ...deps, tokens, refreshes, current });
   const parts = { ...deps, endpoint, clients, fresh, tokens };
   const machineTokens = new MachineTokens(parts);
-  const machine = (request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> =>
-    machineTokens.get(request, caller, signal);
+  const machine = (request: TokenRequest, caller: Caller, waiting: Waiting): Promise<string> =>
+    machineTokens.get(request, caller, waiting);
   const exchanged = new ExchangedTokens({ ...parts, actorToken: machine });
   const federation = new UserFederation({
     ...parts,

@@ -2,7 +2,7 @@ import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import { VENDORS } from '../providers/vendors.ts';
-import type { FreshTokens } from './fresh-tokens.ts';
+import type { FreshTokens, Waiting } from './fresh-tokens.ts';
 import type { OauthClients } from './oauth-clients.ts';
 import { changedMeanwhile } from './refreshes.ts';
 import type { StoredToken, StoredTokens } from './stored-tokens.ts';
@@ -31,7 +31,7 @@ export class MachineTokens {
   }
 
   /** Shared by all users of the agent. Rejects with `ProviderError`, and what reading the client's secret rejects with. */
-  async get(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> {
+  async get(request: TokenRequest, caller: Caller, waiting: Waiting): Promise<string> {
     const { clients, endpoint, fresh, tokens, clock } = this.#deps;
     const own = { ...request, bearer: { ...request.bearer, user: undefined } };
     const key = tokenKey(own, ['M2M', Object.entries(request.customParameters).sort()]);
@@ -49,7 +49,7 @@ export class MachineTokens {
       const given = await endpoint.ask(client, { type: 'client_credentials', parameters });
       return { ...given, refreshToken: undefined, expiresAt: given.expiresAt ?? clock.now() + UNTOLD_MS };
     };
-    const token = await fresh.get(key, own, { caller, renew, signal });
+    const token = await fresh.get(key, own, { caller, renew, waiting });
     // The vault was reset between the writing and the opening.
     if (!token) throw changedMeanwhile();
     return token.accessToken;

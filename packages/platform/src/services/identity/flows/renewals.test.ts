@@ -92,7 +92,7 @@ describeDatabases('renewals', [...storageMigrations, ...secretMigrations, ...flo
       await again();
       const own = lab.request(provider, { scopes: ['read'], customParameters: { what } });
       const first = held();
-      const machine = lab.second.machine(own, lab.caller, lab.signal);
+      const machine = lab.second.machine(own, lab.caller, lab);
       machine.catch(() => undefined);
       await first.asked;
       await end();
@@ -101,9 +101,9 @@ describeDatabases('renewals', [...storageMigrations, ...secretMigrations, ...flo
       expect(await stored('[]')).toBe(0);
       // The control: with nothing in between it is written, and given from there.
       await again();
-      const token = await lab.second.machine(own, lab.caller, lab.signal);
+      const token = await lab.second.machine(own, lab.caller, lab);
       expect(await stored('[]')).toBe(1);
-      expect(await lab.first.machine(own, lab.caller, lab.signal)).toBe(token);
+      expect(await lab.first.machine(own, lab.caller, lab)).toBe(token);
       await consented(what);
     },
   );
@@ -129,20 +129,20 @@ describeDatabases('renewals', [...storageMigrations, ...secretMigrations, ...flo
   it('ask as the client that the provider has, though it was another when they were asked for', async () => {
     const request = lab.request(provider, { scopes: ['read'], customParameters: { stale: 'yes' } });
     const stale = { ...request, provider: { ...provider, data: { ...provider.data, clientId: 'another-client' } } };
-    expect(await server.isActive(await lab.first.machine(stale, lab.caller, lab.signal))).toBe(true);
+    expect(await server.isActive(await lab.first.machine(stale, lab.caller, lab))).toBe(true);
     const gone = { ...request, provider: { ...provider, name: 'gone' }, scopes: ['write'] };
-    await expect(lab.first.machine(gone, lab.caller, lab.signal)).rejects.toMatchObject(CHANGED);
+    await expect(lab.first.machine(gone, lab.caller, lab)).rejects.toMatchObject(CHANGED);
   });
 
   it('take a token that cannot be opened any more for none', async () => {
     const own = lab.request(provider, { scopes: ['write'] });
-    const token = await lab.first.machine(own, lab.caller, lab.signal);
-    expect(await lab.first.machine(own, lab.caller, lab.signal)).toBe(token);
+    const token = await lab.first.machine(own, lab.caller, lab);
+    expect(await lab.first.machine(own, lab.caller, lab)).toBe(token);
     // As a server that wrote it while another reset the vault.
     await database().execute(
       `UPDATE identity_tokens SET sealed = 'another-key.' || sealed WHERE user_names = '[]' AND scopes = '["write"]'`,
     );
-    const renewed = lab.first.machine(own, lab.caller, lab.signal);
+    const renewed = lab.first.machine(own, lab.caller, lab);
     expect(await renewed).not.toBe(token);
     expect(await server.isActive(await renewed)).toBe(true);
   });

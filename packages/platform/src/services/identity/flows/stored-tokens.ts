@@ -80,6 +80,8 @@ const TOPIC = 'identity_tokens';
 export class StoredTokens {
   readonly #deps: StoredTokensDeps;
   readonly #known: Known<StoredToken>;
+  /** By what the vault has opened, for as long as it has that at hand. */
+  readonly #read = new WeakMap<Secret, OpenedToken>();
 
   constructor(deps: StoredTokensDeps) {
     this.#deps = deps;
@@ -110,7 +112,11 @@ export class StoredTokens {
   async open({ key, sealed }: StoredToken, caller: Caller): Promise<OpenedToken | undefined> {
     const opened = await this.#deps.vaults.open(sealed, contextOf(key), caller);
     if (!opened) return undefined;
-    return storedText(TOKENS, opened.reveal());
+    const known = this.#read.get(opened);
+    if (known) return known;
+    const read = storedText(TOKENS, opened.reveal());
+    this.#read.set(opened, read);
+    return read;
   }
 
   /** Closes a token before it is written. */

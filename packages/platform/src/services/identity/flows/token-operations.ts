@@ -6,6 +6,7 @@ import { type ProviderRightsDeps, providerRights } from '../providers/provider-r
 import type { WorkloadTokens } from '../workloads/workload-tokens.ts';
 import { checkCustomParameters } from './custom-parameters.ts';
 import type { ExchangedTokens } from './exchanged-tokens.ts';
+import type { Waiting } from './fresh-tokens.ts';
 import type { OauthClients } from './oauth-clients.ts';
 import { toWireError } from './provider-error.ts';
 import { asSet, type TokenRequest } from './token-request.ts';
@@ -15,7 +16,7 @@ export interface TokenOperationsDeps extends ProviderRightsDeps {
   providers: CredentialProviders<Oauth2Settings>;
   tokens: WorkloadTokens;
   /** The access token of the agent itself. */
-  machine(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string>;
+  machine(request: TokenRequest, caller: Caller, waiting: Waiting): Promise<string>;
   exchanged: ExchangedTokens;
   federation: UserFederation;
   clients: Pick<OauthClients, 'need'>;
@@ -38,7 +39,7 @@ export function tokenOperations(deps: TokenOperationsDeps): HandlersOf<TokenOper
     await clients.need(request.provider, ctx);
     switch (input.oauth2Flow) {
       case 'M2M':
-        return { accessToken: await machine(request, ctx, ctx.signal) };
+        return { accessToken: await machine(request, ctx, ctx) };
       case 'ON_BEHALF_OF_TOKEN_EXCHANGE':
         return { accessToken: await exchanged.get(request, ctx, ctx.signal) };
       case 'USER_FEDERATION': {

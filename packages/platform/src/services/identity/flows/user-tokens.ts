@@ -43,7 +43,7 @@ export class UserTokens {
    */
   async get(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<OpenedToken | undefined> {
     const renew = (now: TokenRequest, current: StoredToken | undefined) => this.#renew(now, current, caller);
-    return this.#deps.fresh.get(UserTokens.keyOf(request), request, { caller, signal, renew });
+    return this.#deps.fresh.get(UserTokens.keyOf(request), request, { caller, renew, waiting: { signal } });
   }
 
   async #renew(request: TokenRequest, current: StoredToken | undefined, caller: Caller) {

@@ -1,0 +1,80 @@
+import { platformCommand } from '../command.ts';
+import { adminJson } from '../platform/admin.ts';
+import { findConnection } from '../platform/connection.ts';
+import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
+import { fieldOf } from './iam-request.ts';
+
+type Column = readonly [heading: string, show: (row: unknown) => string];
+
+/** `agentcore usage`. */
+export function usageCommand(terminal: Terminal) {
+  return platformCommand('usage', {
+    summary: 'Show what sessions used of this machine, and what memories took of models.',
+    details:
+      'A session has a row for each sandbox that it had: the processor seconds so far, and the most memory that it held at once. Rows of live sessions are about a minute old. Models are counted by the day (UTC), those behind a gateway by: agentcore gateway usage.',
+    examples: [
+      { does: 'the last 24 hours', line: 'agentcore usage' },
+      { does: 'the last week, for a program', line: 'agentcore usage --hours 168 --json' },
+    ],
+  })
+    .option('--hours <number>', 'how far back', '24')
+    .action(async ({ hours, ...options }) => {
+      const connection = await findConnection(terminal, options);
+      const [sessions, models] = await Promise.all(
+        ['/sessions/usage', '/memories/usage'].map((path) =>
+          adminJson(connection, { path, query: { hours }, signal: terminal.signal }),
+        ),
+      );
+      if (options.json) return printJson(terminal, { sessions: rowsOf(sessions), models: rowsOf(models) });
+      show(terminal, 'No session was used in that time.', SESSIONS, sessions);
+      print(terminal, '');
+      show(terminal, 'No memory asked a model in that time.', MODELS, models);
+    });
+}
+
+const SESSIONS: readonly Column[] = [
+  ['KIND', (row) => textIn(row, 'kind')],
+  ['STARTED', (row) => new Date(numberIn(row, 'startedAt')).toISOString()],
+  ['SECONDS', (row) => Math.round((numberIn(row, 'lastSampleAt') - numberIn(row, 'startedAt')) / 1000).toString()],
+  ['CPU SECONDS', (row) => numberIn(row, 'cpuSeconds').toFixed(2)],
+  ['MEMORY MIB', (row) => (numberIn(row, 'memoryHighWaterBytes') / 1_048_576).toFixed(1)],
+  ['STATE', (row) => (fieldOf(row, 'final') === true ? 'ended' : 'live')],
+  ['RESOURCE', (row) => textIn(row, 'resourceArn').replace(/^([^:]*:){5}/, '')],
+  ['SESSION', (row) => textIn(row, 'sessionId')],
+];
+
+const MODELS: readonly Column[] = [
+  ['DAY', (row) => textIn(row, 'day')],
+  ['MEMORY', (row) => textIn(row, 'memoryId')],
+  ['STRATEGY', (row) => textIn(row, 'strategyId')],
+  ['MODEL', (row) => textIn(row, 'model')],
+  ['CALLS', (row) => textIn(row, 'calls')],
+  ['INPUT', (row) => textIn(row, 'inputTokens')],
+  ['OUTPUT', (row) => textIn(row, 'outputTokens')],
+];
+
+function show(terminal: Terminal, none: string, shown: readonly Column[], answer: unknown): void {
+  const rows = rowsOf(answer);
+  if (rows.length === 0) {
+    note(terminal, none);
+    return;
+  }
+  const cells = rows.map((row) => shown.map(([, cell]) => harmless(cell(row))));
+  for (const line of columns([shown.map(([heading]) => heading), ...cells])) print(terminal, line);
+  if (fieldOf(answer, 'more') === true) note(terminal, `There are more: these are the newest ${rows.length}.`);
+}
+
+function rowsOf(answer: unknown): unknown[] {
+  const rows = fieldOf(answer, 'usage');
+  return Array.isArray(rows) ? rows : [];
+}
+
+function textIn(row: unknown, member: string): string {
+  const found = fieldOf(row, member);
+  return found === undefined || found === null ? '' : String(found);
+}
+
+function numberIn(row: unknown, member: string): number {
+  const found = fieldOf(row, member);
+  return typeof found === 'number' ? found : 0;
+}

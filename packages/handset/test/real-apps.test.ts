@@ -170,6 +170,7 @@ html
     script(language='javascript', type='text/javascript', src='javascripts/templates.js')
   body
     .ui-button(onclick="refresh();") Press this
+    include parts/foot
     #listdiv
 `;
     const root = smallProject({
@@ -177,6 +178,7 @@ html
       'app/main.js': '',
       'app/testCs.coffee': 'exports.call = ->\n\twindow.called = ["cs"]\n',
       'app/testJs.js': 'exports.call = function () { window.called.push("js"); }',
+      'app/parts/foot.jade': 'p#foot foot\n',
       'app/templates/mainlist.jade': 'ul\n  for it, i in listitems\n    li(id="item#{i}")= it\n',
       'vendor/jade_runtime.js': 'jade = (function (exports) { exports.escape = String; return exports; })({});\n',
     });

@@ -863,6 +863,19 @@ describe('doctor', () => {
     );
   });
 
+  it.each([
+    [{ solver: 'cvc5', missing: [] }, /Analysis of policies\n {2}yes {2}cvc5\n/],
+    [
+      { missing: [{ what: 'a solver', remedy: 'apt-get install cvc5' }] },
+      /Analysis of policies\n {3}– {3}not analysed, only type-checked\n +missing: a solver {2}→ {2}apt-get install cvc5\n/,
+    ],
+  ])('says what policies are analysed with: %j', async (policyAnalysis, says) => {
+    platform.on(/doctor$/, (_, response) =>
+      json(response, 200, { providers: [provider], codeRuntimes: [], policyAnalysis }),
+    );
+    expect((await run(['doctor'])).stdout).toMatch(says);
+  });
+
   it('looks at the machine itself when no platform answers', async () => {
     const other = await workFolder();
     const { stdout } = await agentcore(['doctor', '--json'], { cwd: other.folder });
@@ -870,6 +883,8 @@ describe('doctor', () => {
     const report = JSON.parse(stdout);
     expect(report.platform).toBeUndefined();
     expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
+    const { solver, missing } = report.policyAnalysis;
+    expect(solver === undefined ? missing[0].remedy : solver).toContain('cvc5');
   });
 
   it.each([

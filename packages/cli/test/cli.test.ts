@@ -85,6 +85,16 @@ describe('deploy', () => {
     });
   });
 
+  it.each([
+    ['MCP', 'MCP clients call it at:', '/invocations'],
+    ['A2A', 'A2A clients call it at:', '/invocations/'],
+  ])('tells clients of %s the address', async (protocol, words, end) => {
+    await project({ protocol });
+    const { stderr } = await inside(['deploy']);
+    expect(stderr).toMatch(new RegExp(`^${words}  ${platform.endpoint}/runtimes/arn%3Aaws%3A\\S+${end}$`, 'm'));
+    expect(stderr).not.toContain('agentcore invoke');
+  });
+
   const live = {
     description: 'by hand',
     roleArn: 'arn:aws:iam::123456789012:role/other',

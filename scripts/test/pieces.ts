@@ -17,7 +17,7 @@ export const PIECES: readonly Piece[] = [
   { name: 'Code Interpreter', files: /code[-_]interpreter|\/interpreter/, minutes: 7 },
   { name: 'Identity', files: /identit|workload|\/auth\//, minutes: 4 },
   { name: 'Gateway', files: /gateway|\/search\//, minutes: 4 },
-  { name: 'Policy', files: /services\/policy|policy-engine|cedar/, minutes: 3 },
+  { name: 'Policy', files: /services\/policy|policy-(?:engine|routes|check)|cedar/, minutes: 3 },
   { name: 'Browser', files: /browser/, minutes: 4 },
   { name: 'Harness', files: /harness|\/models\/|bedrock/, minutes: 4 },
   { name: 'Observability', files: /observability|telemetry/, minutes: 2 },

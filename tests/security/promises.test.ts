@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 const text = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
-const files = globSync(['packages/*/src/**/*.ts', 'tests/**/*.ts', 'scripts/**/*.{ts,mjs}'], { cwd: ROOT });
+const files = globSync(['packages/*/{src,test}/**/*.ts', 'tests/**/*.ts', 'scripts/**/*.{ts,mjs}'], { cwd: ROOT });
 
 interface Promised {
   /** The promise itself, as its row begins. */

@@ -85,6 +85,16 @@ describe('deploy', () => {
     });
   });
 
+  it.each([
+    ['MCP', 'MCP clients call it at:', '/invocations'],
+    ['A2A', 'A2A clients call it at:', '/invocations/'],
+  ])('tells clients of %s the address', async (protocol, words, end) => {
+    await project({ protocol });
+    const { stderr } = await inside(['deploy']);
+    expect(stderr).toMatch(new RegExp(`^${words}  ${platform.endpoint}/runtimes/arn%3Aaws%3A\\S+${end}$`, 'm'));
+    expect(stderr).not.toContain('agentcore invoke');
+  });
+
   const live = {
     description: 'by hand',
     roleArn: 'arn:aws:iam::123456789012:role/other',
@@ -863,6 +873,19 @@ describe('doctor', () => {
     );
   });
 
+  it.each([
+    [{ solver: 'cvc5', missing: [] }, /Analysis of policies\n {2}yes {2}cvc5\n/],
+    [
+      { missing: [{ what: 'a solver', remedy: 'apt-get install cvc5' }] },
+      /Analysis of policies\n {3}– {3}not analysed, only type-checked\n +missing: a solver {2}→ {2}apt-get install cvc5\n/,
+    ],
+  ])('says what policies are analysed with: %j', async (policyAnalysis, says) => {
+    platform.on(/doctor$/, (_, response) =>
+      json(response, 200, { providers: [provider], codeRuntimes: [], policyAnalysis }),
+    );
+    expect((await run(['doctor'])).stdout).toMatch(says);
+  });
+
   it('looks at the machine itself when no platform answers', async () => {
     const other = await workFolder();
     const { stdout } = await agentcore(['doctor', '--json'], { cwd: other.folder });
@@ -870,6 +893,8 @@ describe('doctor', () => {
     const report = JSON.parse(stdout);
     expect(report.platform).toBeUndefined();
     expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
+    const { solver, missing } = report.policyAnalysis;
+    expect(solver === undefined ? missing[0].remedy : solver).toContain('cvc5');
   });
 
   it.each([

@@ -1,5 +1,7 @@
 import type { PolicyEngine } from './engine.ts';
+import { toolsOf } from './schema-text.ts';
 import { findSolver, type Solver, solve, solverInstall } from './solver.ts';
+import { searchTraces, type TraceSearch } from './traces.ts';
 
 /** A request that shows what is said: a person reads it, and the engine has decided it so. */
 export interface Counterexample {
@@ -16,6 +18,8 @@ export type FindingType =
   | 'DENY_ALL'
   | 'DENY_NONE'
   | 'SHADOWED'
+  /** Every call of some tools is permitted: a common wish, and told all the same. */
+  | 'OPEN_TOOLS'
   | 'MORE_ALLOWED'
   | 'LESS_ALLOWED'
   | 'NOT_ANALYSED';
@@ -35,6 +39,8 @@ export interface Analysis {
   findings: Finding[];
   /** Of the questions asked. */
   questions: number;
+  /** Of policies that look at the history: what short traces show. */
+  traces: TraceSearch[];
 }
 
 interface Outline {
@@ -73,20 +79,28 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
       findings.push({ type: named[0], policyId: id, message: `policy ${id} matches no request at all` });
     } else if (await asker.everywhere(set, all, { kind: 'always', policy: id })) {
       findings.push({ type: named[1], policyId: id, message: `policy ${id} ${effect}s every request of every tool` });
+    } else if (effect === 'permit') {
+      const open = await asker.openTools(set, id, outline);
+      if (open.length > 0)
+        findings.push({
+          type: 'OPEN_TOOLS',
+          policyId: id,
+          message: `policy ${id} permits every call of ${open.join(', ')}`,
+        });
     }
   }
   for (const { id, effect } of asked) {
     if (idle.has(id)) continue;
     for (const other of outline.policies) {
-      // Of two permits each of which covers the other, the first is the one that stays.
-      const covers = other.effect === 'forbid' ? effect === 'permit' : effect === 'permit';
+      // Of two alike the second is the one that stays; what only a permit covers a forbid still forbids.
+      const covers = effect === 'permit' || other.effect === 'forbid';
       if (other.id === id || idle.has(other.id) || !covers) continue;
       if (!(await asker.everywhere(set, all, { kind: 'covered', policy: id, other: other.id }))) continue;
       idle.add(id);
       const why =
-        other.effect === 'forbid'
-          ? `policy ${other.id} forbids all that it permits`
-          : `policy ${other.id} permits all of it`;
+        other.effect === effect
+          ? `policy ${other.id} ${effect}s all of it`
+          : `policy ${other.id} forbids all that it permits`;
       findings.push({
         type: 'SHADOWED',
         policyId: id,
@@ -96,6 +110,8 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
       break;
     }
   }
+  for (const { id, effect, free } of asked)
+    if (free && !idle.has(id)) await asker.searchTraces(set, id, effect, outline);
   return asker.result(
     findings,
     asked.some(({ free }) => free),
@@ -110,29 +126,35 @@ export async function compare(
   options: AnalysisOptions = {},
 ): Promise<Analysis> {
   const asker = await Asker.begin(engine, options);
-  const outline = (await engine.ask('outline', { set: before })) as Outline;
   const findings: Finding[] = [];
-  for (const [environment, { principal, action }] of outline.environments.entries()) {
-    for (const [type, set, other, words] of [
-      ['LESS_ALLOWED', before, after, 'no longer allowed'],
-      ['MORE_ALLOWED', after, before, 'newly allowed'],
-    ] as const) {
+  let free = false;
+  for (const [type, set, other, words] of [
+    ['LESS_ALLOWED', before, after, 'no longer allowed'],
+    ['MORE_ALLOWED', after, before, 'newly allowed'],
+  ] as const) {
+    // Each set numbers its environments by itself.
+    const outline = (await engine.ask('outline', { set })) as Outline;
+    free ||= outline.policies.some((policy) => policy.free);
+    for (const [environment, { principal, action }] of outline.environments.entries()) {
       const answer = await asker.ask(set, environment, { kind: 'implies', other });
       if ('unclear' in answer || answer.holds) continue;
       findings.push({ type, message: `${principal} calls ${action}: ${words}`, counterexample: answer.counterexample });
     }
   }
-  return asker.result(
-    findings,
-    outline.policies.some(({ free }) => free),
-  );
+  return asker.result(findings, free);
 }
+
+/** Tools of one policy that are looked at for being open. */
+const MOST_OPEN = 16;
+/** Of one policy. */
+const TRACES_MS = 10_000;
 
 class Asker {
   readonly #engine: PolicyEngine;
   readonly #solver: Solver | undefined;
   readonly #deadline: number;
   readonly #unclear = new Set<string>();
+  readonly #traces: TraceSearch[] = [];
   #questions = 0;
 
   private constructor(engine: PolicyEngine, solver: Solver | undefined, timeoutMs: number) {
@@ -173,12 +195,53 @@ class Asker {
     return (await this.#engine.ask('check', { ...body, reply: told })) as Answer;
   }
 
+  /** The tools that its head names of which a policy matches every request. */
+  async openTools(set: string, id: string, { environments }: Outline): Promise<string[]> {
+    const text = this.#engine.source(set)?.policies.find((one) => one.id === id)?.text ?? '';
+    const [head = ''] = text.split(/\b(?:when|unless)\b/);
+    const named = [...new Set(environments.map(({ action }) => action))].filter((action) =>
+      head.includes(JSON.stringify(action)),
+    );
+    const open: string[] = [];
+    for (const action of named.slice(0, MOST_OPEN)) {
+      const own = environments.flatMap((one, at) => (one.action === action ? [at] : []));
+      if (await this.everywhere(set, own, { kind: 'always', policy: id })) open.push(action);
+    }
+    return open;
+  }
+
+  /** Looks at short traces, where a condition looks at the history. */
+  async searchTraces(set: string, id: string, effect: string, { environments }: Outline): Promise<void> {
+    const source = this.#engine.source(set);
+    const policy = source?.policies.find((one) => one.id === id);
+    const gatewayArn = /entity Gateway enum \["([^"]+)"\]/.exec(source?.schema ?? '')?.[1];
+    const [environment] = environments;
+    if (!source || !policy || !gatewayArn || !environment || !/\btemporal\b/.test(policy.text)) return;
+    const timeoutMs = Math.min(TRACES_MS, this.#deadline - performance.now());
+    const principal = environment.principal.endsWith('IamEntity') ? 'IamEntity' : 'OAuthUser';
+    const tools = toolsOf(source.schema);
+    const options = { timeoutMs, tools, gatewayArn, principal, schema: source.schema } as const;
+    const search = await searchTraces(this.#engine, policy, options);
+    this.#traces.push(search);
+    this.#unclear.add(
+      `bounded search of ${search.tried} short traces: ${shownBy(search, effect)}; longer ones are unknown`,
+    );
+  }
+
   result(findings: Finding[], free: boolean): Analysis {
     if (free) {
       this.#unclear.add('conditions on the history or on guardrails were taken as true or false at will');
     }
     for (const message of this.#unclear)
       findings.push({ type: 'NOT_ANALYSED', message: `not analysed in full: ${message}` });
-    return { complete: this.#unclear.size === 0, findings, questions: this.#questions };
+    return { complete: this.#unclear.size === 0, findings, questions: this.#questions, traces: this.#traces };
   }
+}
+
+/** What is said of it in words. */
+function shownBy({ policyId, matched, unmatched }: TraceSearch, effect: string): string {
+  if (matched && unmatched) return `policy ${policyId} ${effect}s some calls and not others`;
+  if (matched) return `policy ${policyId} ${effect}s the call in every one`;
+  if (unmatched) return `policy ${policyId} ${effect}s the call in none`;
+  return `policy ${policyId} could be decided in none`;
 }

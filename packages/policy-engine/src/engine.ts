@@ -67,6 +67,12 @@ export class PolicyEngine {
     }
   }
 
+  /** What a set was loaded from. */
+  source(set: string): PolicySetSource | undefined {
+    const text = this.#sources.get(set);
+    return text === undefined ? undefined : (JSON.parse(text) as PolicySetSource);
+  }
+
   async unload(set: string): Promise<void> {
     this.#sources.delete(set);
     await this.#ask('unload', set, JSON.stringify({ op: 'unload', set })).catch(() => undefined);

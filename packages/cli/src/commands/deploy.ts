@@ -85,8 +85,17 @@ export function deployCommand(terminal: Terminal) {
           terminal,
           typed(terminal, `\n${name} is not set, and no session starts without it:  agentcore secret set ${name}`),
         );
-      note(terminal, typed(terminal, `\nCall it:  agentcore invoke '{"prompt":"hi"}'`));
+      const { agentRuntimeArn = '' } = runtime;
+      note(terminal, typed(terminal, `\n${howToCall(project.file.protocol, connection.endpoint, agentRuntimeArn)}`));
     });
+}
+
+/** What comes next: `agentcore invoke` speaks to agents of HTTP, and clients of MCP and A2A need the address. */
+function howToCall(protocol: Project['file']['protocol'], endpoint: string, arn: string): string {
+  const address = `${endpoint}/runtimes/${encodeURIComponent(arn)}/invocations`;
+  if (protocol === 'MCP') return `MCP clients call it at:  ${address}`;
+  if (protocol === 'A2A') return `A2A clients call it at:  ${address}/`;
+  return `Call it:  agentcore invoke '{"prompt":"hi"}'`;
 }
 
 /** For an option that may be given again. */

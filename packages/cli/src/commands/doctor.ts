@@ -3,7 +3,7 @@ import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
 import { installGvisor } from '../doctor/install-gvisor.ts';
 import { findBuilders, probeLocally, thisMachine } from '../doctor/local-probe.ts';
-import { askPlatform, type DoctorReport } from '../doctor/report.ts';
+import { askPlatform, type DoctorReport, type PolicyAnalysis } from '../doctor/report.ts';
 import { explain } from '../explain.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
 import { harmless, note, print, printJson, styled, type Terminal, typed } from '../terminal/terminal.ts';
@@ -67,6 +67,7 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
       disk: undefined,
       database: undefined,
       publicAddress: undefined,
+      policyAnalysis: await lookForSolver(),
       restarts: undefined,
     };
   }
@@ -125,11 +126,26 @@ function show(terminal: Terminal, report: DoctorReport): void {
     const { address, problem } = report.publicAddress;
     print(terminal, `\nAddress for browsers\n  ${problem ? no : yes}  ${address}${problem ? `; ${problem}` : ''}`);
   }
+  if (report.policyAnalysis) {
+    const { solver, missing } = report.policyAnalysis;
+    print(
+      terminal,
+      `\nAnalysis of policies\n  ${solver ? yes : ' – '}  ${solver ?? 'not analysed, only type-checked'}`,
+    );
+    for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
+  }
   print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
   for (const found of report.builders) {
     const name = found.builder.padEnd(8);
     print(terminal, found.usable ? `  ${yes}  ${name}` : `   –   ${name}  →  ${found.remedy}`);
   }
+}
+
+/** On this machine, where no platform says it. */
+async function lookForSolver(): Promise<PolicyAnalysis> {
+  const { findSolver, solverInstall } = await import('@agentplatform/policy-engine');
+  const found = await findSolver();
+  return found ? { solver: found.name, missing: [] } : { missing: [{ what: 'a solver', remedy: solverInstall }] };
 }
 
 function gib(bytes: number): string {

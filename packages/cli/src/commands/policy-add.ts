@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import type { GetPolicyResponse, PolicyGenerationAsset } from '@aws-sdk/client-bedrock-agentcore-control';
 import { Option } from '@commander-js/extra-typings';
@@ -9,6 +10,7 @@ import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
 import { findGateway } from '../platform/gateways.ts';
 import { addPolicy, addPolicyEngine, attachGateway, findPolicyEngine, generatePolicies } from '../platform/policies.ts';
+import { isDogwood } from '../policies/statement.ts';
 import { harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
 import { printDone } from './iam-request.ts';
 
@@ -150,13 +152,9 @@ function isUsable({ definition, findings = [] }: PolicyGenerationAsset): boolean
   return definition !== undefined && !findings.some(({ type }) => type === 'INVALID' || type === 'NOT_TRANSLATABLE');
 }
 
-function isDogwood(statement: string): boolean {
-  return /\bwhen\s+(?:temporal|guardrails)\b|\bsuppressOutput\b/.test(statement);
-}
-
 async function readSource(terminal: Terminal, file: string): Promise<string> {
   try {
-    return (file === '-' ? await readText(terminal.stdin) : await readFile(file, 'utf8')).trim();
+    return (file === '-' ? await readText(terminal.stdin) : await readFile(resolve(terminal.cwd, file), 'utf8')).trim();
   } catch (cause) {
     throw new CliError('usage', `The file ${file} cannot be read.`, String(cause));
   }

@@ -7,10 +7,13 @@ import { findConnection } from '../platform/connection.ts';
 import { findPolicyEngine } from '../platform/policies.ts';
 import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
 import { fieldOf } from './iam-request.ts';
+import { checkCommand, diffCommand } from './policy-check.ts';
 
-/** What policies have decided. */
+/** What policies decide, and have decided. */
 export function policyCommand(terminal: Terminal) {
-  return commandGroup('policy', 'See what policies have decided, and why.', [
+  return commandGroup('policy', 'Check policies, and see what they have decided, and why.', [
+    checkCommand(terminal),
+    diffCommand(terminal),
     reportCommand(terminal),
     explainCommand(terminal),
   ]);

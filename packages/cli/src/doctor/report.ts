@@ -20,6 +20,8 @@ export interface DoctorReport {
   database: DatabaseReport | undefined;
   /** Where browsers reach the platform, and what is wrong with that; undefined when only a platform could say. */
   publicAddress: PublicAddress | undefined;
+  /** What policies are analysed with. */
+  policyAnalysis: PolicyAnalysis | undefined;
   /** How often the platform was started again because it had ended unasked; undefined when only a platform could say. */
   restarts: number | undefined;
   /** Which published model of the API the platform speaks; undefined when only a platform could say. */
@@ -53,6 +55,8 @@ export interface DiskReport {
 
 export type DatabaseReport = Pick<Provider, 'missing'> & { kind: string };
 
+export type PolicyAnalysis = Pick<Provider, 'missing'> & { solver?: string };
+
 export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string };
 
 /** What a platform knows of itself, as far as doctor shows it. */
@@ -66,10 +70,11 @@ export type PlatformReport = Pick<
   | 'disk'
   | 'database'
   | 'publicAddress'
+  | 'policyAnalysis'
   | 'restarts'
 >;
 
-/** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, database: …, restarts: number}`). */
+/** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, database: …, policyAnalysis: …, restarts: number}`). */
 export async function askPlatform(connection: Connection): Promise<PlatformReport> {
   const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
   const field = (name: string): unknown =>
@@ -82,6 +87,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const publicAddress = field('publicAddress');
   const restarts = field('restarts');
   const model = field('model');
+  const analysis = field('policyAnalysis');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
     throw new CliError('failure', 'The platform’s answer to doctor cannot be read. It may be a different version.');
   }
@@ -95,12 +101,18 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
     disk: isDisk(disk) ? disk : undefined,
     database: isDatabase(database) ? database : undefined,
     publicAddress: isPublicAddress(publicAddress) ? publicAddress : undefined,
+    policyAnalysis: isPolicyAnalysis(analysis) ? analysis : undefined,
     restarts: typeof restarts === 'number' ? restarts : undefined,
   };
 }
 
 function isPublicAddress(value: unknown): value is PublicAddress {
   return typeof value === 'object' && value !== null && 'address' in value && typeof value.address === 'string';
+}
+
+function isPolicyAnalysis(value: unknown): value is PolicyAnalysis {
+  if (typeof value !== 'object' || value === null || !('missing' in value)) return false;
+  return Array.isArray(value.missing) && (!('solver' in value) || typeof value.solver === 'string');
 }
 
 function isProvider(value: unknown): value is Provider {

@@ -1,6 +1,7 @@
 export { loginWithAccessKey } from './access-key-login.ts';
 export { AwsChunkedDecoder } from './aws-chunked.ts';
 export { type GatedBody, gateBody, type Hold } from './body-gate.ts';
+export { CARRIED_SESSION_HEADER } from './carried-session-header.ts';
 export { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
 export { discoveryUrlOf, issuerOf } from './discovery-url.ts';
 export { givenMemories, namedMemories } from './given-memories.ts';

@@ -1,4 +1,5 @@
 import { modelVersion, type OperationName, operations } from '@agentplatform/contract';
+import { type Solver, solverInstall } from '@agentplatform/policy-engine';
 import type { DiskRoom } from '../../kernel/disk-room.ts';
 import { type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 import type { ProbeReport } from '../../kernel/sandbox/index.ts';
@@ -17,18 +18,25 @@ export interface DoctorDeps {
   disk(): ReturnType<DiskRoom['report']>;
   database: Pick<Database, 'kind' | 'vector'>;
   publicAddress(): Promise<PublicAddress>;
+  /** What policies are analysed with; undefined where the machine has none. */
+  solver(): Promise<Pick<Solver, 'name'> | undefined>;
 }
 
 /**
  * What `agentcore doctor` asks a running server: which model of the API it speaks, which isolation this machine offers, what is missing for it and for shared places, for
- * which languages it has a base, how often the server had to be started again, what room the disk has, what the database lacks, and by which address browsers reach it.
+ * which languages it has a base, how often the server had to be started again, what room the disk has, what the database lacks, by which address browsers reach it, and what policies are analysed with.
  */
 export function doctorRoutes(deps: DoctorDeps): RouteSet {
-  const { serves, probe, codeRuntimes, sharedPlaces, life, disk, database, publicAddress } = deps;
+  const { serves, probe, codeRuntimes, sharedPlaces, life, disk, database, publicAddress, solver } = deps;
   const ours = Object.values(operations).filter(({ plane }) => plane !== 'models');
   const rights = { action: 'agentplatform:Doctor', resource: '*' };
   async function answer() {
-    const [providers, runtimes, address] = await Promise.all([probe(), codeRuntimes(), publicAddress()]);
+    const [providers, runtimes, address, found] = await Promise.all([
+      probe(),
+      codeRuntimes(),
+      publicAddress(),
+      solver(),
+    ]);
     return {
       model: { version: modelVersion, operations: ours.length, served: ours.filter(({ name }) => serves(name)).length },
       providers,
@@ -37,6 +45,7 @@ export function doctorRoutes(deps: DoctorDeps): RouteSet {
       disk: disk(),
       database: databaseView(database),
       publicAddress: address,
+      policyAnalysis: solverView(found),
       restarts: life.restarts,
       lastEnd: life.lastEnd,
     };
@@ -51,5 +60,12 @@ function databaseView({ kind, vector }: DoctorDeps['database']) {
   return {
     kind,
     missing: vector.available ? [] : [{ what: `search by meaning: ${vector.missing}`, remedy: vector.remedy }],
+  };
+}
+
+function solverView(solver: Pick<Solver, 'name'> | undefined) {
+  return {
+    solver: solver?.name,
+    missing: solver ? [] : [{ what: 'a solver: policies are type-checked, and not analysed', remedy: solverInstall }],
   };
 }

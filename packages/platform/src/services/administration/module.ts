@@ -1,3 +1,4 @@
+import { findSolver } from '@agentplatform/policy-engine';
 import type { ServiceModule } from '../../service-module.ts';
 import { doctorRoutes } from './doctor-routes.ts';
 import { healthRoutes } from './health-routes.ts';
@@ -45,6 +46,7 @@ export const module: ServiceModule<'administration', never> = {
           life,
           disk: () => room.report(),
           database,
+          solver: findSolver,
           publicAddress: () =>
             checkPublicAddress({
               publicUrl: config.publicUrl,

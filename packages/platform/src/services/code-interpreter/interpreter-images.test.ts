@@ -90,7 +90,7 @@ describe('an image that is being made', () => {
   it('has its packages fetched while the one before it is written', async () => {
     const bin = join(folder, 'bin');
     await mkdir(bin);
-    for (const tool of ['python3', 'npm']) {
+    for (const tool of ['python3', 'npm', 'localedef']) {
       await writeFile(join(bin, tool), '#!/bin/sh\necho 3.12\n');
       await chmod(join(bin, tool), 0o755);
     }

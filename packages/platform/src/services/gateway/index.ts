@@ -41,7 +41,7 @@ import { BackendSigning } from './outbound/backend-signing.ts';
 import { ListingConsents } from './outbound/listing-consents.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
-import { PolicyGate, policyGateways } from './policy/index.ts';
+import { PolicyCallers, PolicyGate, policyGateways } from './policy/index.ts';
 import {
   Connections,
   LimitedRequests,
@@ -87,7 +87,10 @@ export interface GatewayServiceDeps {
   clock: Clock;
   jobs: Jobs;
   paginator: Paginator;
-  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials' | 'headersOf' | 'requireWorkload'>;
+  identity: Pick<
+    IdentityPort,
+    'link' | 'unlink' | 'arnOf' | 'credentials' | 'headersOf' | 'openToken' | 'requireWorkload'
+  >;
   policy: PolicyPort;
   secrets: Pick<SecretsPort, 'read'>;
   functions: FunctionCaller;
@@ -154,6 +157,7 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const connections = new BackendConnections(deps);
   const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard, signing });
   const requests = new BackendRequests({ ...deps, guard: new TargetGuard(deps) });
+  const callers = new PolicyCallers(deps);
   const own = new OwnRequests({ ...deps, requests, credentials });
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }), signing }),
@@ -161,7 +165,7 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
     lambda: new LambdaKind({ ...deps, guard }),
     connector: new ConnectorKind({ ...deps, guard }),
     'http.passthrough': new PassthroughKind({ ...deps, requests, credentials, signing }),
-    'http.agentcoreRuntime': new RuntimeKind({ ...deps, own }),
+    'http.agentcoreRuntime': new RuntimeKind({ ...deps, own, carried: callers }),
     'http.connector': new HttpConnectorKind({ own }),
     ...inferenceKinds({ ...deps, signing }),
   };
@@ -183,7 +187,7 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const guardRails = new GuardRailStore(deps);
   const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules, guardRails });
   const search = new ToolSearch({ ...deps, vectors });
-  const gate = new PolicyGate(deps);
+  const gate = new PolicyGate({ ...deps, callers });
   deps.policy.serve(policyGateways(tools));
   const asked = new AskedTargets({ ...deps, kinds });
   const routing = new Routing({ sticky: new StickySessions(deps), random: Math.random });

@@ -79,6 +79,8 @@ export interface IdentityPort {
   nameOf(arn: string): string;
   /** Touches no database. Throws ValidationException when the user's names are too long. */
   issueToken(bearer: WorkloadBearer): WorkloadToken;
+  /** Whose token it is. Rejects with UnauthorizedException for one that is none of that account or counts no more. */
+  openToken(token: string, accountId: string): Promise<WorkloadBearer>;
   /** The headers by which a request says that a workload sends it, for no user. Touches no database. */
   headersOf(accountId: string, workload: string): Record<string, string>;
   /** Rejects with AccessDeniedException unless a request with these headers comes from a workload of that account that is allowed. */
@@ -177,6 +179,7 @@ export function createIdentityService(
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
+      openToken: (token, account) => tokens.open(token, account),
       headersOf: (account, workload) => ({
         [WORKLOAD_TOKEN_HEADER]: tokens.issue({ accountId: account, workload, user: undefined }).token,
       }),

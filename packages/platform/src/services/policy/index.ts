@@ -28,12 +28,14 @@ import { Policies } from './policies/policies.ts';
 import { type Analyse, PolicyChecking } from './policies/policy-checking.ts';
 import { POLICY_OPERATIONS, type PolicyOperation, policyOperations } from './policies/policy-operations.ts';
 import { decisionRoutes } from './report/decision-routes.ts';
+import { CarriedSessions } from './sessions/carried-sessions.ts';
 import { PolicySessions } from './sessions/policy-sessions.ts';
 
 export { decisionSink } from './decisions/decision-record.ts';
 export type { PolicyRequest, Verdict } from './decisions/decisions.ts';
 export type { PolicyGateway, PolicyGateways } from './decisions/policy-gateway.ts';
 export { ENGINE_FIELDS, GENERATION_FIELDS, POLICY_FIELDS } from './policy-fields.ts';
+export type { CarriedSession } from './sessions/carried-sessions.ts';
 export { policyMigrations, policyRetention } from './tables.ts';
 
 export const POLICY_SERVICE_OPERATIONS = [
@@ -53,6 +55,8 @@ export interface PolicyPort extends Pick<Decisions, 'decide' | 'permitted'> {
   hold(engineArn: string, tx: Executor): Promise<void>;
   /** What the guide calls the header of policy sessions. */
   sessionHeader: string;
+  /** The sessions that agents go on with. */
+  carried: Pick<CarriedSessions, 'seal' | 'open'>;
 }
 
 export interface PolicyServiceDeps {
@@ -66,6 +70,8 @@ export interface PolicyServiceDeps {
   /** The Cedar schema of a gateway. */
   schemaOf(gateway: PolicyGateway): string;
   analyse: Analyse;
+  /** 32 secret bytes that all servers of one database share. */
+  carriedKey: Uint8Array;
   guardrails: GuardrailProvider;
   /** Writes policies from sentences; absent without one. */
   model: Model | undefined;
@@ -117,8 +123,9 @@ export function createPolicyService(deps: PolicyServiceDeps): Service<PolicyServ
       },
       hold: holdEngine,
       decide: (request) => decisions.decide(request),
-      permitted: (gateway, principal, actions) => decisions.permitted(gateway, principal, actions),
+      permitted: (gateway, caller, actions) => decisions.permitted(gateway, caller, actions),
       sessionHeader: SESSION_HEADER,
+      carried: new CarriedSessions(deps.carriedKey),
     },
     start: async () => undefined,
     stop: () => deps.evaluator.close(),

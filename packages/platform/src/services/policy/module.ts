@@ -1,4 +1,5 @@
 import { PolicyEngine, toolSchema } from '@agentplatform/policy-engine';
+import { platformKey } from '../../kernel/secrets/index.ts';
 import type { Kernel } from '../../open-kernel.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import { analyse } from './engine/analyse.ts';
@@ -29,7 +30,7 @@ export const module: ServiceModule<'policy', PolicyServiceOperation> = {
   migrations: policyMigrations,
   retention: policyRetention,
   sinks: { 'policy-decisions': decisionSink },
-  create(kernel) {
+  async create(kernel) {
     const { config, models } = kernel;
     const evaluator = new PolicyEngine();
     return createPolicyService({
@@ -37,6 +38,7 @@ export const module: ServiceModule<'policy', PolicyServiceOperation> = {
       evaluator,
       schemaOf: (gateway) => schemaOf(gateway, toolSchema),
       analyse: analyse(),
+      carriedKey: await platformKey(kernel.secrets, kernel.accountId, 'policy-sessions'),
       guardrails: guardrailsOf(kernel),
       model: config.policy.model === undefined ? models.default : models.find(config.policy.model),
       onDecision: (record) => void kernel.journal.record('policy-decisions', record),

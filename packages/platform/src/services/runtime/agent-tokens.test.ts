@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Principal } from '../../kernel/auth/index.ts';
+import { CARRIED_SESSION_HEADER, type Principal } from '../../kernel/auth/index.ts';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import { WorkloadTokens } from '../identity/workloads/workload-tokens.ts';
 import { AgentTokens } from './agent-tokens.ts';
@@ -52,6 +52,17 @@ function setUp() {
 }
 
 describe('the tokens of agents', () => {
+  it('have the policy session that a gateway has sealed, each of its own, and nothing that cannot be one', async () => {
+    const { of, open } = setUp();
+    const session = async (sealed?: string) => {
+      const headers = sealed === undefined ? {} : { [CARRIED_SESSION_HEADER]: sealed };
+      return (await open(of(runtime, { principal: signed, headers }))).policySession;
+    };
+    for (const sealed of ['a'.repeat(60), 'b'.repeat(60)]) expect(await session(sealed)).toBe(sealed);
+    for (const none of [undefined, 'short', 'a b'.repeat(30), 'a'.repeat(1_537)])
+      expect(await session(none)).toBeUndefined();
+  });
+
   it('name the agent, and the user of this very call', async () => {
     const { of, open } = setUp();
     const opened = async (caller: Parameters<typeof of>[1]) => open(of(runtime, caller));

@@ -1,3 +1,4 @@
+import { CARRIED_SESSION_HEADER } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Lru } from '../../kernel/lru.ts';
 import type { RequestContext } from '../../kernel/service.ts';
@@ -36,15 +37,24 @@ export class AgentTokens {
     const oauth = principal.kind === 'oauth' ? principal : undefined;
     const user = userOf(caller);
     // All that a token says, told apart whatever the names are. The user's own token is told by its digest.
-    const bearer = JSON.stringify([accountId, workload, user, oauth?.digest]);
+    const policySession = policySessionOf(caller);
+    const bearer = JSON.stringify([accountId, workload, user, oauth?.digest, policySession]);
     const now = this.#clock.now();
     const held = this.#held.get(bearer);
     if (held && now < held.renewAt) return held.token;
     const subjectToken = user && oauth && { token: oauth.token, discoveryUrl: oauth.discoveryUrl };
-    const { token, expiresAt } = this.#identity.issueToken({ accountId, workload, user, subjectToken });
+    const { token, expiresAt } = this.#identity.issueToken({ accountId, workload, user, subjectToken, policySession });
     this.#held.set(bearer, { token, renewAt: now + (expiresAt - now) * LEFT });
     return token;
   }
+}
+
+/** As a gateway seals it; what is none opens nowhere. */
+const SEALED = /^[\w-]{40,1536}$/;
+
+function policySessionOf({ headers }: Pick<RequestContext, 'headers'>): string | undefined {
+  const sealed = headers[CARRIED_SESSION_HEADER];
+  return typeof sealed === 'string' && SEALED.test(sealed) ? sealed : undefined;
 }
 
 /** Whom a caller speaks for: the subject of his token, else whom the user header names; else nobody but the agent itself. */

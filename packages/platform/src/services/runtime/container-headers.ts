@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { CARRIED_SESSION_HEADER } from '../../kernel/auth/index.ts';
 import { isTraceHeader, TRACE_HEADERS, type TraceContext, traceHeaders } from '../../kernel/telemetry/index.ts';
 
 export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
@@ -44,7 +45,7 @@ const NEVER = new Set([
 
 const CALLBACK_HEADER = 'oauth2callbackurl';
 /** What the platform itself says to an agent; a caller who could set them would speak for it. */
-const PLATFORMS_OWN = new Set(['workloadaccesstoken', CALLBACK_HEADER]);
+const PLATFORMS_OWN = new Set(['workloadaccesstoken', CALLBACK_HEADER, CARRIED_SESSION_HEADER]);
 /** Of the AWS APIs and their SDKs. */
 const AWS = /^(x-amzn?-|amz-sdk-)/;
 

@@ -3,10 +3,12 @@ import { ProtocolError } from '@modelcontextprotocol/server';
 import type { PolicyPort, PolicyRequest, Verdict } from '../../policy/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
+import type { PolicyCallers } from './policy-callers.ts';
 import { policyView } from './policy-view.ts';
 
 export interface PolicyGateDeps {
-  policy: Pick<PolicyPort, 'decide' | 'permitted' | 'sessionHeader'>;
+  policy: Pick<PolicyPort, 'decide' | 'permitted'>;
+  callers: Pick<PolicyCallers, 'sessionOf' | 'carried'>;
 }
 
 /** What a caller is about to do. */
@@ -63,7 +65,8 @@ export class PolicyGate {
     const gateway = policyView(open);
     if (gateway?.mode !== 'ENFORCE') return offered;
     const names = offered.map(({ listed }) => listed);
-    const permitted = await this.#deps.policy.permitted(gateway, caller.principal, names);
+    const carried = await this.#deps.callers.carried(open.gateway, caller);
+    const permitted = await this.#deps.policy.permitted(gateway, { principal: caller.principal, carried }, names);
     return offered.filter(({ listed }) => permitted.has(listed));
   }
 
@@ -76,11 +79,14 @@ export class PolicyGate {
   ): Promise<Passage> {
     const gateway = policyView(open);
     if (!gateway) return OPEN;
-    const { policy } = this.#deps;
+    const { policy, callers } = this.#deps;
     const { principal, requestId, span } = caller;
-    const [sessionId] = [caller.headers[policy.sessionHeader]].flat();
+    const sessionId = callers.sessionOf(caller);
+    // Where nothing is enforced, nobody is refused for a token that counts no more.
+    const looked = callers.carried(open.gateway, caller);
+    const carried = gateway.mode === 'ENFORCE' ? await looked : await looked.catch(() => undefined);
     const verdict = await policy.decide({
-      ...{ gateway, action, input, principal, requestId, span, sessionId, unseen, signal },
+      ...{ gateway, action, input, principal, requestId, span, sessionId, carried, unseen, signal },
     });
     refuse(verdict, denied);
     return {

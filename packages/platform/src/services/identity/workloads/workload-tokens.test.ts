@@ -35,6 +35,14 @@ describe('a workload access token', () => {
     await expect(setUp().tokens.open(token, ACCOUNT)).rejects.toMatchObject(REFUSED);
   });
 
+  it('brings a policy session on unread, with and without a token of the user', async () => {
+    const { tokens } = setUp();
+    const bearer = { accountId: ACCOUNT, workload: 'crm', user: ada, madeAt: 1, policySession: 'sealed' };
+    const subjectToken = { token: 't', discoveryUrl: 'https://login.example' };
+    for (const one of [bearer, { ...bearer, subjectToken }])
+      expect(await tokens.open(tokens.issue(one).token, ACCOUNT)).toEqual(one);
+  });
+
   it('brings any user back as he was, and keeps the two kinds apart', async () => {
     const { tokens } = setUp();
     const text = fc.oneof(fc.string({ minLength: 1 }), fc.constantFrom('é𝄞', '\ud800', '\0', '","', 'null'));

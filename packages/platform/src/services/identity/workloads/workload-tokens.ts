@@ -16,6 +16,8 @@ export interface WorkloadBearer {
   madeAt?: number | undefined;
   /** The user's own token, verified, with which the agent may act on his behalf. */
   subjectToken?: SubjectToken | undefined;
+  /** The policy session that the agent goes on with, sealed by Policy; not a word of it is looked at here. */
+  policySession?: string | undefined;
 }
 
 /** A user's own token, and who is asked for the keys that it is signed with. */
@@ -48,7 +50,8 @@ type Claims = [
   madeAt: number | null,
   expiresAt: number,
   user: string[],
-  subjectToken?: [token: string | null, discoveryUrl: string | null],
+  subjectToken?: [token: string | null, discoveryUrl: string | null] | null,
+  policySession?: string,
 ];
 
 const CONTEXT = 'agentplatform-workload-token';
@@ -74,13 +77,14 @@ export class WorkloadTokens {
   }
 
   /** A token for this bearer from now on. Throws ValidationException when the user's names are too long. */
-  issue({ accountId, workload, user, madeAt, subjectToken }: WorkloadBearer): WorkloadToken {
+  issue({ accountId, workload, user, madeAt, subjectToken, policySession }: WorkloadBearer): WorkloadToken {
     const names = user === undefined ? [] : user.kind === 'id' ? [user.id] : [user.issuer, user.subject];
     if (Buffer.byteLength(names.join('')) > MAX_USER_BYTES)
       throw errors.validation(`The user's name is too long: more than ${MAX_USER_BYTES} bytes.`);
     const expiresAt = this.#deps.clock.now() + this.#deps.lifeMs;
     const claims: Claims = [accountId, workload, madeAt ?? null, expiresAt, names];
-    if (subjectToken) claims.push(travelling(subjectToken));
+    if (subjectToken || policySession) claims.push(subjectToken ? travelling(subjectToken) : null);
+    if (policySession) claims.push(policySession);
     const sealed = seal(this.#key, Buffer.from(JSON.stringify(claims)), CONTEXT);
     return { token: sealed.toString('base64url'), expiresAt };
   }
@@ -90,7 +94,7 @@ export class WorkloadTokens {
    * one of ours for this account and an identity that there is, or that has expired.
    */
   async open(token: string, accountId: string): Promise<WorkloadBearer> {
-    const [account, workload, madeAt, expiresAt, names, subjectToken] = this.#read(token) ?? refuse();
+    const [account, workload, madeAt, expiresAt, names, subjectToken, policySession] = this.#read(token) ?? refuse();
     if (account !== accountId || expiresAt <= this.#deps.clock.now()) refuse();
     const identity = await this.#deps.find(accountId, workload);
     if (!identity) refuse();
@@ -99,6 +103,7 @@ export class WorkloadTokens {
     return {
       ...{ accountId, workload, user: userOf(names), madeAt: madeAt ?? undefined },
       ...(subjectToken && { subjectToken: arrived(subjectToken) }),
+      ...(policySession !== undefined && { policySession }),
     };
   }
 

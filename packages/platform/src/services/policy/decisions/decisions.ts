@@ -7,6 +7,7 @@ import { Lru } from '../../../kernel/lru.ts';
 import { NO_SPAN, type Span } from '../../../kernel/telemetry/index.ts';
 import type { Decision, DecisionRequest, PolicyEvaluator } from '../engine/door.ts';
 import type { GuardrailScores } from '../guardrails/guardrail-scores.ts';
+import type { CarriedSession } from '../sessions/carried-sessions.ts';
 import type { Happened, PolicySession, PolicySessions } from '../sessions/policy-sessions.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import type { PolicyGateway } from './policy-gateway.ts';
@@ -36,6 +37,8 @@ export interface PolicyRequest {
   unseen?: boolean | undefined;
   /** Of the policy session, as the caller sends it. */
   sessionId: string | undefined;
+  /** The session that an agent goes on with for who began it. */
+  carried?: CarriedSession | undefined;
   requestId: string;
   span?: Span | undefined;
   signal: AbortSignal;
@@ -94,11 +97,11 @@ export class Decisions {
   /** Which of these actions a caller could be permitted for some input; all where the gateway does not enforce, none where that cannot be told. */
   async permitted(
     gateway: PolicyGateway,
-    principal: Principal,
+    caller: Pick<PolicyRequest, 'principal' | 'carried'>,
     actions: readonly string[],
   ): Promise<ReadonlySet<string>> {
     if (gateway.mode !== 'ENFORCE') return new Set(actions);
-    const who = policyPrincipal(principal);
+    const who = whoOf(caller);
     if (who?.type !== gateway.principalType) return new Set();
     try {
       return await this.#deps.sets.use(gateway, async ({ set }) => {
@@ -150,8 +153,8 @@ export class Decisions {
   }
 
   async #ask(request: PolicyRequest, { engine, set }: OpenSet): Promise<Asked> {
-    const { gateway, principal, action } = request;
-    const who = policyPrincipal(principal);
+    const { gateway, action, carried } = request;
+    const who = whoOf(request);
     const at = this.#deps.clock.now();
     if (who?.type !== gateway.principalType)
       return { decision: denial(['the caller has no identity that policies know']), at };
@@ -163,13 +166,18 @@ export class Decisions {
       return this.#deps.evaluator.decide(set.loaded.id, asked);
     };
     if (!set.loaded.temporal) return { decision: await evaluate({ now: new Date(at) }), at };
-    if (request.sessionId === undefined)
+    const id = carried?.id ?? request.sessionId;
+    if (id === undefined)
       throw errors.validation(`The gateway ${gateway.id} has temporal policies, which need a policy session.`, {
         remedy: `Send an id of your own with every request, from the first on: ${SESSION_HEADER}.`,
       });
+    if (request.sessionId !== undefined && request.sessionId !== id)
+      throw errors.validation('The workload access token goes on with another policy session than the header names.', {
+        remedy: `Send either the token of the request that is being answered or ${SESSION_HEADER}.`,
+      });
     const session: PolicySession = {
-      ...{ engineArn: engine.arn, epoch: engine.sessionEpoch, id: request.sessionId },
-      ...{ owner: ownerOf(principal), windowMs: set.loaded.windowSeconds * 1000 },
+      ...{ engineArn: engine.arn, epoch: engine.sessionEpoch, id },
+      ...{ owner: carried?.owner ?? ownerOf(request.principal), windowMs: set.loaded.windowSeconds * 1000 },
     };
     const decided = await this.#deps.sessions.decide(
       session,
@@ -197,7 +205,7 @@ export class Decisions {
     output: unknown,
     set: PolicySet,
   ): Promise<Pick<Verdict, 'allowed' | 'reasons'>> {
-    const who = policyPrincipal(request.principal);
+    const who = whoOf(request);
     if (!set.output || !who) return ALLOWED;
     const { gateway, action, input } = request;
     const begun = this.#deps.clock.monotonic();
@@ -223,12 +231,12 @@ export class Decisions {
     begun: number,
     session?: { id: string; at: number },
   ): void {
-    const { gateway, principal, action, input, requestId } = request;
+    const { gateway, action, input, requestId } = request;
     const { clock, onDecision } = this.#deps;
     onDecision({
       ...{ id: randomUUID(), requestId, at: session?.at ?? clock.now(), accountId: gateway.accountId },
       ...{ gatewayArn: gateway.arn, engineArn: gateway.engineArn, mode: gateway.mode },
-      principal: policyPrincipal(principal) ?? { type: gateway.principalType, id: '', tags: {} },
+      principal: whoOf(request) ?? { type: gateway.principalType, id: '', tags: {} },
       ...{
         action: action.slice(0, LONGEST_TEXT),
         phase,
@@ -288,8 +296,14 @@ function verdictOf(
   return { allowed: false, reasons: [by] };
 }
 
-function happenedOf({ gateway, principal, action, input }: PolicyRequest, kind: Happened['kind']): Happened {
-  const { type, id } = policyPrincipal(principal) ?? { type: gateway.principalType, id: '' };
+/** Whom policies decide about. */
+function whoOf({ principal, carried }: Pick<PolicyRequest, 'principal' | 'carried'>): PolicyPrincipal | undefined {
+  return carried?.principal ?? policyPrincipal(principal);
+}
+
+function happenedOf(request: PolicyRequest, kind: Happened['kind']): Happened {
+  const { gateway, action, input } = request;
+  const { type, id } = whoOf(request) ?? { type: gateway.principalType, id: '' };
   return { kind, principal: { type, id }, action, resource: gateway.arn, input };
 }
 

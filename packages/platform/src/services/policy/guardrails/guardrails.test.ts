@@ -1,9 +1,17 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { bedrockScores } from './bedrock.ts';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../kernel/clock.ts';
+import { createOutbound, type Outbound } from '../../../kernel/outbound/index.ts';
+import type { LoadedSet } from '../engine/door.ts';
+import { bedrockGuardrails, bedrockScores } from './bedrock.ts';
 import { BUILT_IN_CATEGORIES, builtInGuardrails } from './built-in.ts';
-import { type GuardrailCheck, scoresOf } from './guardrails.ts';
-import { moderationScores } from './moderation.ts';
+import { GuardrailScores } from './guardrail-scores.ts';
+import { type GuardrailCheck, type GuardrailProvider, scoresOf } from './guardrails.ts';
+import { moderationGuardrails, moderationScores } from './moderation.ts';
 
 const { signal } = new AbortController();
 const sensitive = (category: string, text: string): GuardrailCheck => ({
@@ -89,4 +97,105 @@ it('Bedrock: the highest score of each category; an answer without the check has
   const found = [{ type: 'EMAIL', confidenceScore: 0.9, beginOffset: 0 }];
   expect(bedrockScores(pii, { results: { sensitiveInformation: { results: found } } })).toEqual({ EMAIL: 0.9 });
   expect(bedrockScores(pii, { results: { sensitiveInformation: { results: [] } } })).toEqual({ EMAIL: 0 });
+});
+
+describe('a service that is asked over HTTP', () => {
+  let server: Server;
+  let outbound: Outbound;
+  let url: string;
+  let answer: { status: number; body: string };
+  let asked: { url: string; headers: IncomingHttpHeaders; body: unknown }[] = [];
+  beforeAll(async () => {
+    server = createServer(async (req, res) => {
+      asked.push({ url: req.url ?? '', headers: req.headers, body: await json(req) });
+      res.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    outbound = createOutbound({ clock: systemClock, allowPrivate: ['127.0.0.0/8'] });
+  });
+  afterAll(async () => {
+    await outbound?.close();
+    server?.close();
+  });
+
+  const says = (body: unknown, status = 200) => {
+    asked = [];
+    answer = { status, body: typeof body === 'string' ? body : JSON.stringify(body) };
+  };
+  const options = () => ({
+    url,
+    key: 'the-key',
+    model: 'omni',
+    outbound,
+  });
+  const violence: GuardrailCheck = { type: 'ContentFilter', categories: ['VIOLENCE'], texts: ['some text'] };
+
+  it('moderation: POST /moderations with model, texts and key', async () => {
+    says({ results: [{ category_scores: { violence: 0.7 } }] });
+    expect(await scoresOf(moderationGuardrails(options()), violence, signal)).toEqual({ VIOLENCE: 0.7 });
+    expect(asked).toMatchObject([
+      {
+        ...{ url: '/v1/moderations', body: { model: 'omni', input: ['some text'] } },
+        headers: { authorization: 'Bearer the-key' },
+      },
+    ]);
+    // Sensitive data does not leave the platform.
+    says('never asked');
+    expect(await scoresOf(moderationGuardrails(options()), sensitive('EMAIL', 'ada@example.com'), signal)).toEqual({
+      EMAIL: 1,
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it('Bedrock: InvokeGuardrailChecks with the check that is needed', async () => {
+    says({ results: { contentFilter: { results: [{ category: 'VIOLENCE', severityScore: 0.4 }] } } });
+    expect(await scoresOf(bedrockGuardrails(options()), violence, signal)).toEqual({ VIOLENCE: 0.4 });
+    expect(asked).toMatchObject([
+      {
+        url: '/v1/guardrail-checks/invoke',
+        body: {
+          checks: { contentFilter: { categories: [{ category: 'VIOLENCE' }] } },
+          messages: [{ role: 'user', content: [{ text: 'some text' }] }],
+        },
+      },
+    ]);
+  });
+
+  it.each([
+    ['answers 500', '{}', 500],
+    ['answers no JSON', 'tea', 200],
+    ['has looked at nothing', { results: [] }, 200],
+    ['has a score that is none', { results: [{ category_scores: { violence: 7 } }] }, 200],
+    ['answers without end', `"${'x'.repeat(2 ** 20)}"`, 200],
+  ])('has no score where it %s: what needs it is denied', async (_, body, status) => {
+    says(body, status);
+    for (const provider of [moderationGuardrails(options()), bedrockGuardrails(options())])
+      await expect(scoresOf(provider, violence, signal)).rejects.toThrow();
+  });
+
+  it('that does not answer in time has no score, and its request is ended', async () => {
+    let ended: unknown;
+    const hangs: GuardrailProvider = {
+      score: (_check, given) =>
+        new Promise((_, reject) => {
+          given.addEventListener('abort', () => {
+            ended = given.reason;
+            reject(new Error('ended'));
+          });
+        }),
+    };
+    let late: (() => void) | undefined;
+    const after = (_ms: number, then: () => void) => {
+      late = then;
+      return () => undefined;
+    };
+    const scores = new GuardrailScores({ guardrails: hangs, clock: { after }, log: pino({ level: 'silent' }) });
+    const need = { id: 'g', name: 'BedrockGuardrails::ContentFilter', args: [['VIOLENCE'], [{ field: ['input'] }]] };
+    const set = { guardrails: [{ ...need, methods: [], actions: ['a'] }] } as unknown as LoadedSet;
+    const found = scores.of(set, { action: 'a', requestId: 'r', signal }, { input: 'x' });
+    late?.();
+    expect(await found).toEqual({});
+    expect(String(ended)).toContain('took too long');
+  });
 });

@@ -15,8 +15,8 @@ import { concerns, scopesOf } from './policy-scope.ts';
 
 /** What an analysis says of a policy. */
 export interface AnalysisFinding {
-  /** SHADOWED: it changes no decision, since others decide all that it is about. */
-  type: control.FindingType | 'SHADOWED';
+  /** SHADOWED: it changes no decision, since others decide all that it is about. OPEN_TOOLS: it permits every call of some tools, which is told and no reason against it. */
+  type: control.FindingType | 'SHADOWED' | 'OPEN_TOOLS';
   description: string;
 }
 
@@ -99,11 +99,10 @@ export class PolicyChecking {
         { engineArn, accountId },
         ANALYSIS_MS / gateways.length,
       );
-      const said = findings
-        .filter(({ type }) => type !== 'VALID')
-        .map(({ type, description }) => `${type}: ${description}`);
-      if (validationMode === 'FAIL_ON_ANY_FINDINGS') checked.refused.push(...said);
-      else checked.notes.push(...said);
+      for (const { type, description } of findings.filter((one) => one.type !== 'VALID')) {
+        const against = validationMode === 'FAIL_ON_ANY_FINDINGS' && type !== 'OPEN_TOOLS';
+        checked[against ? 'refused' : 'notes'].push(`${type}: ${description}`);
+      }
       if (notAnalysed !== undefined) checked.notes.push(`Not analysed: ${notAnalysed}`);
     }
     if (gateways.length === 0)
@@ -128,7 +127,9 @@ export class PolicyChecking {
       refused: [],
       findings: [
         ...findings.map(({ type, description }) =>
-          type === 'SHADOWED' ? { description: `SHADOWED: ${description}` } : { type, description },
+          type === 'SHADOWED' || type === 'OPEN_TOOLS'
+            ? { description: `${type}: ${description}` }
+            : { type, description },
         ),
         ...(notAnalysed === undefined ? [] : [{ description: `Not analysed: ${notAnalysed}` }]),
       ],

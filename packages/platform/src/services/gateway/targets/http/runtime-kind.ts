@@ -2,6 +2,7 @@ import { type control, errors } from '@agentplatform/contract';
 import type { UpstreamResponse } from '../../../../kernel/http/index.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import type { CredentialRules } from '../../outbound/credential-rules.ts';
+import type { PolicyCallers } from '../../policy/index.ts';
 import type { TrafficRequest } from '../../traffic/index.ts';
 import type { LiveTarget, TargetDefinition } from '../target.ts';
 import type { TargetKind } from '../target-kind.ts';
@@ -12,6 +13,7 @@ import { parameter, parametersOf, searchOf } from './query.ts';
 
 export interface RuntimeKindDeps {
   own: Pick<OwnRequests, 'send'>;
+  carried: Pick<PolicyCallers, 'headersFor'>;
   region: string;
 }
 
@@ -60,7 +62,10 @@ export class RuntimeKind implements TargetKind {
     const user = asCaller ? req.headers[USER] : undefined;
     return this.#deps.own.send(request, target, {
       ...{ path: pathOf(target.live, request.path, req.url ?? ''), protocol: PROTOCOL },
-      ...(typeof user === 'string' && { headers: { [USER]: user } }),
+      headers: {
+        ...(typeof user === 'string' && { [USER]: user }),
+        ...(await this.#deps.carried.headersFor(request.open.gateway, request.caller)),
+      },
     });
   }
 }

@@ -42,6 +42,7 @@ export const PROBLEM_CATALOGUE = {
   'runtime-other': warning(
     'Replace it with vendor/pug_runtime.js, which `npx handset new` makes; until then templates.js brings it.',
   ),
+  'module-missing': warning('Correct the name, or put a library that brings it into vendor/.'),
   'client-unreached': warning('Load javascripts/vendor.js in the page before its other scripts.'),
   'runtime-missing': error('Copy pug_runtime.js into vendor/: `npx handset new` makes one.'),
 
@@ -76,6 +77,7 @@ export const PROBLEM_CATALOGUE = {
   'lint-use-strict': warning('Put "use strict" inside a function.'),
   'lint-document': error('Keep one document, index.html; make the other pages templates.'),
   'lint-frame': error('Take the frame out; show the content with a template.'),
+  'lint-unsupported': warning('Do without it on phones.'),
   'lint-order': error('Put the script tag of vendor.js before templates.js and app.js.'),
   'lint-path': error('Use a path relative to index.html, without a leading slash or a host name.'),
   'lint-reference': error('Add the file under app/assets/ or take the reference out.'),

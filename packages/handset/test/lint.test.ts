@@ -32,6 +32,19 @@ describe('handset lint', () => {
     expect((await lint({})).problems).toEqual([]);
   });
 
+  it('allows what is carried, or brought, or the own of a script', async () => {
+    const { problems } = await lint({
+      'app/index.pug': page("script(src='javascripts/vendor.js')"),
+      'app/a.js': `
+mwl.switchClass('#a', 'b', 'c'); mwl.addSwipeLeftListener('#a', "mwl.hide('#a')"); mwl.loadURL('#b'); mwl.brought();
+(function (prompt) { prompt('a'); })(function () {});
+// handset-allow confirm
+if (confirm('a')) document.addEventListener('click', function () {});`,
+      'vendor/more.js': 'mwl.brought = function () {};',
+    });
+    expect(problems.filter(({ code }) => code === 'lint-unsupported')).toEqual([]);
+  });
+
   const cases: readonly (readonly [
     what: string,
     files: Record<string, string | Uint8Array>,
@@ -90,6 +103,36 @@ describe('handset lint', () => {
       { code: 'lint-document', file: 'app/assets/about.html' },
     ],
     ['a link to a second document', { 'app/index.pug': page("a(href='about.html') about") }, { code: 'lint-document' }],
+    [
+      'a question that is always answered no',
+      { 'app/a.coffee': "a = 1\nconfirm 'sure?'\n" },
+      { code: 'lint-unsupported', file: 'app/a.coffee', line: 2, message: expect.stringContaining('always no') },
+    ],
+    [
+      'a worker',
+      { 'app/a.js': "this.w = new window.Worker('w.js');" },
+      { code: 'lint-unsupported', message: 'Worker does not run behind the proxy.' },
+    ],
+    [
+      'a touch event',
+      { 'app/a.js': "document.addEventListener('touchstart', function () {});" },
+      { code: 'lint-unsupported', message: expect.stringContaining('touchstart is not carried') },
+    ],
+    [
+      'a function that mwl does not have',
+      { 'app/index.pug': page("p(onclick='mwl.explode(1)')", "script(src='javascripts/vendor.js')") },
+      { code: 'lint-unsupported', message: 'The library of shortcuts has no mwl.explode().' },
+    ],
+    [
+      'a video',
+      { 'app/index.pug': page('video') },
+      { code: 'lint-unsupported', message: 'The page holds <video>, which phones are not sent.' },
+    ],
+    [
+      'a file field',
+      { 'app/index.pug': page("input(type='file')") },
+      { code: 'lint-unsupported', message: expect.stringContaining('type="file"') },
+    ],
     ['a frame', { 'app/index.pug': page("iframe(src='a.html')") }, { code: 'lint-frame' }],
     [
       'app.js before vendor.js',

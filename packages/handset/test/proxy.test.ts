@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAssembler } from '../src/build/assembler.ts';
@@ -248,6 +249,16 @@ describe('handset proxy, while sources are saved', () => {
     await texts('before');
     write(root, { 'app/index.pug': text(root, 'app/index.pug').replace('before', 'after') });
     await texts('after');
+  });
+
+  it('is at the port beside that of `--port`', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const { status, stderr } = await startHandset(app('p a', ''), ['watch', '--proxy', '--port', String(port - 1)])
+      .ended;
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`Port ${port} is in use`)]);
   });
 
   it('ends a visit whose tab was closed', async () => {

@@ -115,6 +115,12 @@ describe('an application made for Brunch', () => {
     expect(trips).toHaveLength(1);
   });
 
+  it('finds mwl where only the script of a theme uses it', async () => {
+    const root = smallProject({ 'app/assets/light/js/light.js': "mwl.hide('#a');" });
+    await handset(root, ['build']);
+    expect(text(root, 'public/javascripts/vendor.js')).toContain('handset client library');
+  });
+
   it('joins its style sheets, those of vendor first', async () => {
     const root = smallProject(BRUNCH_APP);
     await handset(root, ['build']);
@@ -164,6 +170,7 @@ html
     script(language='javascript', type='text/javascript', src='javascripts/templates.js')
   body
     .ui-button(onclick="refresh();") Press this
+    include parts/foot
     #listdiv
 `;
     const root = smallProject({
@@ -171,6 +178,7 @@ html
       'app/main.js': '',
       'app/testCs.coffee': 'exports.call = ->\n\twindow.called = ["cs"]\n',
       'app/testJs.js': 'exports.call = function () { window.called.push("js"); }',
+      'app/parts/foot.jade': 'p#foot foot\n',
       'app/templates/mainlist.jade': 'ul\n  for it, i in listitems\n    li(id="item#{i}")= it\n',
       'vendor/jade_runtime.js': 'jade = (function (exports) { exports.escape = String; return exports; })({});\n',
     });
@@ -268,6 +276,20 @@ describe('handset build says once', () => {
     expect(stdout).not.toMatch(/"app\/\*\.js" is no source|LICENSE|notes|README/);
   });
 
+  it('what a module requires and nothing brings', async () => {
+    const files = { 'app/main.js': "require('lib/tabs'); require('./gone');", 'app/lib/tabs.js': '' };
+    expect((await handset(smallProject(files), ['build'])).stdout).toMatch(
+      /app\/main\.js — It requires "\.\/gone", which is no script/,
+    );
+    const brought = { ...files, 'vendor/more.js': 'window.require = function () {};' };
+    expect((await handset(smallProject(brought), ['build'])).stdout).not.toMatch(/It requires/);
+  });
+
+  it('that the page itself uses mwl and does not load it, and where', async () => {
+    const root = smallProject({ 'app/index.pug': "p(onclick='mwl.hide(1)') a\n" });
+    expect((await handset(root, ['build'])).stdout).toMatch(/app\/index\.pug — The page uses mwl/);
+  });
+
   it('nothing where a plugin of the application handles them', async () => {
     const plugin = `export const plugin = { name: 'upper', extensions: ['.styl'], targets: ['style'], compile: ({ text }) => ({ output: text.toUpperCase() }) };`;
     const root = smallProject({
@@ -289,6 +311,10 @@ describe('handset build says once', () => {
       expect.stringMatching(/app\/late\.js:2[\s\S]*newer than ES5[\s\S]*Write it in ES5/),
     ]);
     expect((await handset(root, ['build'])).status).toBe(0);
+    write(root, { 'app/late.js': '', 'app/assets/light/js/old.min.js': 'var a;\nlet b;\n' });
+    expect((await handset(root, ['build', '--production'])).stdout).toMatch(
+      /light\/js\/old\.min\.js:2[^\n]*newer than ES5/,
+    );
   });
 });
 

@@ -257,6 +257,15 @@ describe('handset watch', () => {
     ).toEqual(['build', 'watching']);
   });
 
+  it('says a warning once, and not again with each save', async () => {
+    const root = smallProject({ 'app/data.json': '{}' });
+    const running = startHandset(root, ['watch']);
+    await running.output(/watching app\//);
+    write(root, { 'app/main.js': 'var changed;' });
+    await running.output(/\(javascripts\/app\.js\)/);
+    expect(running.written.match(/Nothing handles/g)).toHaveLength(1);
+  });
+
   it('ends in peace when whoever reads what it writes has gone', async () => {
     const root = smallProject();
     const running = startHandset(root, ['watch']);

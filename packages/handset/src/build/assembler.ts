@@ -16,8 +16,8 @@ import {
 } from './bundle.ts';
 import { createCompileCache } from './compile-cache.ts';
 import { type Compiled, type CompileJob, compileSource, withFrame } from './compiler.ts';
-import { createMinifier } from './minify.ts';
-import { moduleName, modulePart, modulesHeader, requiresModules } from './modules.ts';
+import { createMinifier, refuseNewer } from './minify.ts';
+import { missingModules, moduleName, modulePart, modulesHeader, requiresModules } from './modules.ts';
 import { nameClash } from './name-clash.ts';
 import { allowOptimizing, MANY_SOURCES } from './optimizing.ts';
 import { orderSources, unmatchedNames } from './order.ts';
@@ -144,9 +144,12 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     const own = orderSources(byRole.script, settings).map((name) => partOf(name, 'script'));
     const templates = byRole.template.map((name) => partOf(name, 'template'));
     const brought = orderSources(byRole.vendor, settings).map((name) => partOf(name, 'script'));
-    const vendor = withClient(brought, [...own, ...templates], page, problems);
+    const vendor = withClient(brought, [...own, ...templates], byRole, problems);
     const header = runtimeHeader(byRole, brought, problems) + TEMPLATES_HEADER;
-    const hasModules = usesModules(own, byRole.template, page);
+    const names = new Set([...byRole.script, ...byRole.template].map(moduleName));
+    const hasModules = usesModules(own, names, page);
+    if (hasModules && !brought.some(({ code }) => BRINGS_REQUIRE.test(code)))
+      problems.push(...unknownModules(own, names));
     // Brunch puts templates into app.js: a page that was made for it loads no other script with them.
     const bringsTemplates = hasModules && templates.length > 0 && !page.includes('/templates.js');
     const app = hasModules ? [...(bringsTemplates ? templates : []), ...own.map(asModule)] : own;
@@ -179,9 +182,24 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     return store.has(ASSET_PAGE) ? store.text(ASSET_PAGE) : '';
   };
 
-  const usesModules = (scripts: readonly BundlePart[], templates: readonly string[], page: string): boolean => {
+  const mwlByHash = new Map<string, boolean>();
+  const themeUsesMwl = (name: string): boolean => {
+    if (!name.endsWith('.js')) return false;
+    const hash = store.hash(name) ?? '';
+    const known = mwlByHash.get(hash);
+    if (known !== undefined) return known;
+    let uses = false;
+    try {
+      uses = usesMwl(store.text(name));
+    } catch {
+      // It is copied all the same: it is no UTF-8, or has gone since it was listed.
+    }
+    mwlByHash.set(hash, uses);
+    return uses;
+  };
+
+  const usesModules = (scripts: readonly BundlePart[], names: ReadonlySet<string>, page: string): boolean => {
     if (settings.modules !== 'auto') return settings.modules === 'commonjs';
-    const names = new Set([...scripts.map(({ source }) => source), ...templates].map(moduleName));
     return requiresModules(scripts, page, names);
   };
 
@@ -197,14 +215,15 @@ export function createAssembler(options: AssemblerOptions): Assembler {
   const withClient = (
     vendor: readonly BundlePart[],
     users: readonly BundlePart[],
-    page: string,
+    byRole: ByRole,
     problems: Problem[],
   ): readonly BundlePart[] => {
-    const uses = usesMwl(page) || users.some((part) => part.usesMwl);
-    if (!uses || vendor.some(({ code }) => BRINGS_MWL.test(code))) return vendor;
+    const page = pageText(byRole);
+    const isUsed = usesMwl(page) || users.some((part) => part.usesMwl) || byRole.asset.some(themeUsesMwl);
+    if (!isUsed || vendor.some(({ code }) => BRINGS_MWL.test(code))) return vendor;
     if (!page.includes('javascripts/vendor.js')) {
       const message = 'The page uses mwl, which handset puts into javascripts/vendor.js, and does not load that.';
-      problems.push(problem('client-unreached', { file: ASSET_PAGE, message }));
+      problems.push(problem('client-unreached', { file: byRole.page[0] ?? ASSET_PAGE, message }));
     }
     client ??= scriptPart('handset/client.js', browserScript('client/handset.js'), undefined);
     return [client, ...vendor];
@@ -279,6 +298,7 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     if (production && target.endsWith('.js') && !target.endsWith('.min.js')) {
       add(target, textOutput(name, await minify(name, store.text(name))));
     } else {
+      if (production && !keepsNewer && target.endsWith('.min.js')) await refuseNewer(name, store.text(name));
       add(target, copyOutput(name, projectPath(root, name), hash));
     }
   };
@@ -330,6 +350,20 @@ function checkOrder(byRole: ByRole, settings: Settings): Problem[] {
       file: SETTINGS_FILE,
       message: `"${name}" is no source of app.js, vendor.js or app.css.`,
     }),
+  );
+}
+
+/** A `require` of the application's own, which may know more names. */
+const BRINGS_REQUIRE = /\brequire\s*=|\bfunction\s+require\b/;
+
+function unknownModules(scripts: readonly BundlePart[], names: ReadonlySet<string>): Problem[] {
+  return scripts.flatMap((script) =>
+    missingModules(script, names).map((name) =>
+      problem('module-missing', {
+        file: script.source,
+        message: `It requires "${name}", which is no script or template of app/.`,
+      }),
+    ),
   );
 }
 

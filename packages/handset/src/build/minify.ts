@@ -35,7 +35,7 @@ export function createMinifier(options: MinifierOptions): Minify {
 }
 
 /** Throws `not-es5` at the first place that a phone's proxy cannot read: Terser makes code smaller, not older. */
-async function refuseNewer(file: string, code: string): Promise<void> {
+export async function refuseNewer(file: string, code: string): Promise<void> {
   const { parse } = await import('acorn');
   try {
     parse(code, { ecmaVersion: 5, sourceType: 'script' });

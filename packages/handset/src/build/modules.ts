@@ -14,11 +14,21 @@ export function requiresModules(
   modules: ReadonlySet<string>,
 ): boolean {
   const finds = (from: string, names: readonly string[]): boolean =>
-    names.some((name) => {
-      const full = resolve(from, name);
-      return modules.has(full) || modules.has(`${full}/index`);
-    });
+    names.some((name) => isModule(from, name, modules));
   return finds('', requiredNames(page)) || scripts.some(({ source, requires }) => finds(moduleName(source), requires));
+}
+
+/** The names that a script requires and no module has. */
+export function missingModules(
+  { source, requires }: Pick<BundlePart, 'source' | 'requires'>,
+  modules: ReadonlySet<string>,
+): string[] {
+  return requires.filter((name) => !isModule(moduleName(source), name, modules));
+}
+
+function isModule(from: string, name: string, modules: ReadonlySet<string>): boolean {
+  const full = resolve(from, name);
+  return modules.has(full) || modules.has(`${full}/index`);
 }
 
 function resolve(from: string, name: string): string {

@@ -54,7 +54,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Compile on every save; with --server also serve public/ and refresh the browser.',
     options: [
       { flags: '-s, --server', summary: 'serve public/ at http://localhost:3333' },
-      { flags: '--proxy', summary: 'also show it as a phone behind the proxy does, at http://localhost:3334/preview' },
+      {
+        flags: '--proxy',
+        summary: 'also show it as a phone behind the proxy does, at the next port: http://localhost:3334/preview',
+      },
       PORT,
       HOST,
       PRODUCTION,

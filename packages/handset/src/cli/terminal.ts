@@ -5,7 +5,7 @@ export interface Terminal {
   readonly json: boolean;
   /** A line for people; nothing in JSON mode. */
   say(line: string): void;
-  /** Problems for people, errors last so that they stay in sight; nothing in JSON mode. */
+  /** Problems for people, errors last so that they stay in sight; a warning that stands since the last call is not said again. Nothing in JSON mode. */
   showProblems(problems: readonly Problem[]): void;
   /** A value for programs, on one line; nothing in normal mode. */
   emit(value: unknown): void;
@@ -32,6 +32,7 @@ export function createTerminal({ stdout, stderr, env }: TerminalStreams, json: b
     lines.push(`  ${green('→')} ${found.remedy}`);
     return lines.join('\n');
   };
+  let standing: ReadonlySet<string> = new Set();
   return {
     json,
     say: (line) => {
@@ -40,7 +41,13 @@ export function createTerminal({ stdout, stderr, env }: TerminalStreams, json: b
     showProblems: (problems) => {
       if (json) return;
       const ordered = [...problems].sort((a, b) => Number(a.severity === 'error') - Number(b.severity === 'error'));
-      for (const found of ordered) stdout.write(`${describe(found)}\n`);
+      const said = new Set<string>();
+      for (const found of ordered) {
+        const text = describe(found);
+        if (found.severity === 'error' || !standing.has(text)) stdout.write(`${text}\n`);
+        said.add(text);
+      }
+      standing = said;
     },
     emit: (value) => {
       if (json) stdout.write(`${JSON.stringify(value)}\n`);

@@ -30,9 +30,10 @@ export async function watchCommand(options: WatchCommandOptions, context: Comman
   if (options.host !== undefined && !options.server) {
     throw new ProblemError('usage', { message: '--host needs --server.' });
   }
+  const port = options.port ?? settings.port;
   let server: DevServer | undefined;
   if (options.server) {
-    server = await startDevServer({ root, host, port: options.port ?? settings.port, live: true });
+    server = await startDevServer({ root, host, port, live: true });
     terminal.say(`serving ${project.name} at ${server.url}`);
     if (!server.local)
       terminal.say('  everyone in this network can read it; leave out --host to keep it to this machine');
@@ -51,11 +52,11 @@ export async function watchCommand(options: WatchCommandOptions, context: Comman
   });
   try {
     if (options.proxy) {
-      const { port, visits, idle } = PHONE_DEFAULTS;
+      const { visits, idle } = PHONE_DEFAULTS;
       const phone = {
         device: DEVICES[DEFAULT_DEVICE],
         host: 'localhost',
-        port,
+        port: phonePort(port),
         preview: true,
         visits,
         idle: idle * 1000,
@@ -71,6 +72,11 @@ export async function watchCommand(options: WatchCommandOptions, context: Comman
     await server?.close();
   }
   return 0;
+}
+
+/** The port beside that of the plain page, so that `--port` moves both; any free one where that is asked for. */
+function phonePort(port: number): number {
+  return port === 0 || port === 65_535 ? 0 : port + 1;
 }
 
 /** Writes to both; the first says what changed. */

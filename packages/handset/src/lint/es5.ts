@@ -2,6 +2,7 @@ import { type Node, parse } from 'acorn';
 import { type Problem, type ProblemDetails, problem } from '../problem.ts';
 import { addDefinitions, type Definitions } from './definitions.ts';
 import { laterUses } from './later-uses.ts';
+import { unsupportedUses } from './unsupported.ts';
 
 /** JavaScript of an application as it will run, and where it comes from. */
 export interface LintScript {
@@ -26,7 +27,7 @@ export function define(script: LintScript, definitions: Definitions): void {
   }
 }
 
-/** Find what a script of the application uses that is not ES5; lines are those of the source, whatever its language. */
+/** Find what a script of the application uses that is not ES5, or not carried to phones; lines are those of the source, whatever its language. */
 export function checkScript(script: LintScript, definitions: Definitions, allowed: ReadonlySet<string>): Problem[] {
   const code = wrapped(script);
   let tree: Node;
@@ -52,6 +53,11 @@ export function checkScript(script: LintScript, definitions: Definitions, allowe
     const code = kind === 'global' ? 'lint-es5-global' : 'lint-es5-method';
     const remedy = [wayOut || 'Do without it.', OTHERWISE, doubt].filter(Boolean).join(' ');
     problems.push(problem(code, { ...place, message, remedy }));
+  }
+  for (const { name, node, message, remedy } of unsupportedUses(tree, definitions)) {
+    const place = placeOf(node, name);
+    if (allowed.has(name) || isAllowedAt(script, place, name)) continue;
+    problems.push(problem('lint-unsupported', { ...place, message, remedy }));
   }
   const [first] = 'body' in tree && Array.isArray(tree.body) ? (tree.body as (Node & { directive?: string })[]) : [];
   if (script.kind === 'file' && first?.directive === 'use strict') {

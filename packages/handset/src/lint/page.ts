@@ -17,6 +17,7 @@ const REFERENCES: Readonly<Record<string, readonly string[]>> = {
   source: ['src', 'srcset'],
 };
 const FRAMES = new Set(['iframe', 'frame', 'frameset', 'object', 'embed', 'applet']);
+const NOT_CARRIED = new Set(['audio', 'video']);
 
 /** Check the one document of an application: no other page, no frames, script order, relative references that exist. */
 export function checkPage(outputs: ReadonlyMap<string, Output>): Problem[] {
@@ -40,6 +41,10 @@ export function checkPage(outputs: ReadonlyMap<string, Output>): Problem[] {
     const tag = element.tagName;
     const attribute = (name: string): string | undefined => element.attrs.find((a) => a.name === name)?.value;
     if (FRAMES.has(tag)) report('lint-frame', `The page holds <${tag}>; these devices show one document.`);
+    const isFile = tag === 'input' && attribute('type')?.toLowerCase() === 'file';
+    if (NOT_CARRIED.has(tag) || isFile) {
+      report('lint-unsupported', `The page holds <${tag}${isFile ? ' type="file"' : ''}>, which phones are not sent.`);
+    }
     for (const name of REFERENCES[tag] ?? []) {
       const value = attribute(name) ?? '';
       const references = name === 'srcset' ? value.matchAll(CANDIDATE) : [['', value]];

@@ -66,13 +66,14 @@ function createLoader(request: CompileRequest) {
     return undefined;
   };
   return {
-    // The parser writes to the terminal about each include that ends in `.jade`.
-    postLex: (tokens: readonly { type: string; val?: string }[]) =>
-      tokens.map((token) =>
-        token.type === 'path' && token.val?.trim().endsWith('.jade')
-          ? { ...token, val: token.val.trim() + HIDES_JADE }
-          : token,
-      ),
+    // The parser writes to the terminal about each include that ends in `.jade`, which is what Jade means without an ending.
+    postLex: (tokens: readonly { type: string; val?: string }[], { filename }: { readonly filename: string }) =>
+      tokens.map((token) => {
+        if (token.type !== 'path') return token;
+        const wanted = token.val?.trim() ?? '';
+        const name = filename.endsWith('.jade') && path.posix.extname(wanted) === '' ? `${wanted}.jade` : wanted;
+        return name.endsWith('.jade') ? { ...token, val: name + HIDES_JADE } : token;
+      }),
     resolve(wanted: string, from: string): string {
       const name = withoutMark(wanted).trim().replaceAll('\\', '/');
       const resolved = path.posix.join(name.startsWith('/') ? 'app' : path.posix.dirname(from), name);

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { AwsChunkedDecoder } from './aws-chunked.ts';
 import { bodyCutShort, feed, HashGate, sameHash } from './hash-gate.ts';
@@ -81,19 +80,9 @@ function streamed(stream: Readable, length: number | undefined): GatedBody {
   return { kind: 'stream', stream, length };
 }
 
-/** Reads to the end; a single part is passed on as it is. Rejects with 413 past `length`, and with what `hold` throws. */
-async function collect(source: Readable, length: number, hold: Hold): Promise<Buffer> {
-  if (length === 0) return Buffer.alloc(0);
-  if (!(source instanceof IncomingMessage)) return collectParts(source, length, hold);
-  // What came with the head is there in a moment; that is most bodies, and listeners cost more than reading them.
-  await undefined;
-  const isWhole = source.complete && source.readableFlowing === null && source.readableLength === length;
-  if (!isWhole || source.destroyed) return collectParts(source, length, hold);
-  hold(length);
-  return source.read();
-}
-
-function collectParts(source: Readable, maxBytes: number, hold: Hold): Promise<Buffer> {
+/** Reads to the end; a single part is passed on as it is. Rejects with 413 past `maxBytes`, and with what `hold` throws. */
+function collect(source: Readable, maxBytes: number, hold: Hold): Promise<Buffer> {
+  if (maxBytes === 0) return Promise.resolve(Buffer.alloc(0));
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let length = 0;

@@ -42,7 +42,7 @@ const PATIENT = { timeout: 30_000 };
 const never = () => new Promise<string[]>(() => undefined);
 
 describe('an image that is being made', () => {
-  it('is waited for 15 s, and then who asks is told how far it is', async () => {
+  it('is waited for 10 s, and then who asks is told how far it is', async () => {
     const { clock, images, preparations } = workshop(never);
     let answered = false;
     const asked = images.current().then(
@@ -54,7 +54,7 @@ describe('an image that is being made', () => {
     );
     // The record of an earlier one is looked for first.
     await expect.poll(() => preparations.list(), PATIENT).toHaveLength(2);
-    await clock.advance(14_000);
+    await clock.advance(9_000);
     expect(answered).toBe(false);
     await clock.advance(2_000);
     const error = await asked;

@@ -21,8 +21,8 @@ export interface InterpreterImagesDeps {
   log: Logger;
 }
 
-/** How long a session waits for the first image; with its own start it is answered within 20 s. */
-const WAIT_MS = 15_000;
+/** How long a session waits for the first image; with its own start, and on a busy machine, it is answered within 20 s. */
+const WAIT_MS = 10_000;
 /** Whoever is sent away asks again after so long. */
 const ASK_AGAIN_SECONDS = 5;
 /** What the full image does while the slim one is made. */
@@ -90,7 +90,7 @@ export class InterpreterImages {
   }
 
   /**
-   * The best image that is ready. Without one it waits 15 s for the slim one and then rejects with `ImageUnderWay`, which says how far it is;
+   * The best image that is ready. Without one it waits 10 s for the slim one and then rejects with `ImageUnderWay`, which says how far it is;
    * with `SandboxError` when none can be made.
    */
   async current(): Promise<InterpreterImage> {

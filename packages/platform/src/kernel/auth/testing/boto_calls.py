@@ -65,7 +65,7 @@ result["session"] = client("sts", *temporary).get_caller_identity()["Arn"]
 result["as_role"] = invoke(client("bedrock-agentcore", *temporary), b"{}")
 for name, call in {
     "denied": lambda: sts.assume_role(RoleArn=given["role"] + "x", RoleSessionName="boto"),
-    "refused": lambda: sts.assume_role(RoleArn=given["role"], RoleSessionName="boto", SourceIdentity="me"),
+    "refused": lambda: sts.assume_role(RoleArn=given["role"], RoleSessionName="boto", SerialNumber="arn:aws:iam::123456789012:mfa/me", TokenCode="123456"),
     "unknown": lambda: sts.get_session_token(),
     "stranger": lambda: client("sts", "AKIANOBODY", "x").get_caller_identity(),
 }.items():

@@ -31,7 +31,10 @@ const PIECES: Record<string, { name: string; what: string }> = {
     name: '[Policy](docs/guides/policy.md)',
     what: 'decides who may call which tool of a gateway, by rules in the policy language Cedar, or in Dogwood, which adds conditions on earlier calls',
   },
-  resourcepolicy: { name: 'Resource policies', what: 'say who may use one resource, such as a runtime, a memory, a gateway or a function' },
+  resourcepolicy: {
+    name: 'Resource policies',
+    what: 'say who may use one resource, such as a runtime, a memory, a gateway or a function',
+  },
   tags: { name: 'Tags', what: 'label resources' },
 };
 

@@ -50,5 +50,5 @@ export function piecesTable({ pieces, built, total }: Pick<CoverageReport, 'piec
   const others = Object.keys(pieces).filter((id) => pieces[id]?.built === 0);
   return `${table(['service', 'what it does', 'operations built'], rows)}
 
-${built} of the ${total} operations of AgentCore's API are built. Nothing of these parts is built yet: ${others.join(', ')}. (Identity has the credentials for payments. The part payments would make them.)`;
+${built} of the ${total} operations of AgentCore's API are built. Nothing of these parts is built yet: ${others.join(', ')}. Identity stores credentials for payments, but the platform makes no payments.`;
 }

@@ -39,7 +39,7 @@ const filterOf = (key: string): RecordFilter => {
 };
 
 describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
-  const until = (done: () => boolean) => expect.poll(done, { timeout: 60_000 }).toBe(true);
+  const until = (done: () => boolean) => expect.poll(done, { timeout: 240_000 }).toBe(true);
 
   it('finds the nearest in a namespace, one by one and through the graph alike', async () => {
     const at = new Date();
@@ -62,12 +62,12 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
     await exact.start();
     await until(() => model.asked.length >= 600);
     await expect
-      .poll(() => database().query('SELECT 1 FROM memory_records WHERE needs_vector'), { timeout: 60_000 })
+      .poll(() => database().query('SELECT 1 FROM memory_records WHERE needs_vector'), { timeout: 240_000 })
       .toEqual([]);
     const planned = () =>
       database().query("SELECT 1 FROM pg_class WHERE relname = 'memory_records' AND reltuples = 600");
     // PostgreSQL gathers statistics when it likes.
-    if (database().kind === 'pglite') await expect.poll(planned, { timeout: 60_000 }).toHaveLength(1);
+    if (database().kind === 'pglite') await expect.poll(planned, { timeout: 240_000 }).toHaveLength(1);
     for (const key of ['/rare', '/often', '/often/1', '']) {
       const vector = await exact.embed('301');
       const wanted = (await exact.search(filterOf(key), vector, 10)).map(({ id }) => id);
@@ -86,7 +86,7 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
     expect(await moved(exact, '/often')).not.toEqual(['r301']);
     exact.wake(0);
     await until(() => model.asked.length > asked + 1);
-    await expect.poll(() => moved(exact, '/rare/new'), { timeout: 60_000 }).toEqual(['r301']);
+    await expect.poll(() => moved(exact, '/rare/new'), { timeout: 240_000 }).toEqual(['r301']);
     expect(await moved(graph, '/rare')).toEqual(['r301']);
     expect(await moved(graph, '/often')).not.toEqual(['r301']);
     await exact.stop();
@@ -96,10 +96,10 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
     await anew.start();
     await until(() => other.asked.length >= 600);
     await expect
-      .poll(() => database().query('SELECT model FROM memory_vector_models'), { timeout: 60_000 })
+      .poll(() => database().query('SELECT model FROM memory_vector_models'), { timeout: 240_000 })
       .toEqual([{ model: 'two' }]);
     await anew.stop();
-  }, 300_000);
+  }, 600_000);
 
   it('makes the vectors of all texts but those that the model refuses, and none while it refuses everything', async () => {
     await database().exec('DELETE FROM memory_records');
@@ -139,7 +139,7 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
       embedder: picky,
     });
     await again.start();
-    await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
+    await expect.poll(waiting, { timeout: 240_000 }).toBe(0);
     const found = await again.search(filterOf(''), await again.embed('1'), 50);
     expect(found.map(({ id }) => id).toSorted()).toEqual(
       Array.from({ length: 40 }, (_, n) => `n${n}`)

@@ -25,13 +25,16 @@ const PIECES: Record<string, { name: string; what: string }> = {
   },
   gateways: {
     name: '[Gateway](docs/guides/gateway.md)',
-    what: 'makes APIs, MCP servers and [functions](docs/guides/gateway.md#functions) the tools of one MCP endpoint; agents never see their credentials',
+    what: 'makes APIs, MCP servers and [functions](docs/guides/gateway.md#functions) the tools of one MCP endpoint; agents never see the keys of these APIs',
   },
   'policy-engines': {
     name: '[Policy](docs/guides/policy.md)',
-    what: 'decides who may call which tool of a gateway, by rules in the policy languages Cedar or Dogwood',
+    what: 'decides who may call which tool of a gateway, by rules in the policy language Cedar, or in Dogwood, which adds conditions on earlier calls',
   },
-  resourcepolicy: { name: 'Resource policies', what: 'say who may use one runtime, endpoint or memory' },
+  resourcepolicy: {
+    name: 'Resource policies',
+    what: 'say who may use one resource, such as a runtime, a memory, a gateway or a function',
+  },
   tags: { name: 'Tags', what: 'label resources' },
 };
 
@@ -47,5 +50,5 @@ export function piecesTable({ pieces, built, total }: Pick<CoverageReport, 'piec
   const others = Object.keys(pieces).filter((id) => pieces[id]?.built === 0);
   return `${table(['service', 'what it does', 'operations built'], rows)}
 
-${built} of ${total} operations are built. These services are not built yet: ${others.join(', ')}.`;
+${built} of the ${total} operations of AgentCore's API are built. Nothing of these parts is built yet: ${others.join(', ')}. Identity stores credentials for payments, but the platform makes no payments.`;
 }

@@ -190,9 +190,9 @@ export function fileSystems(sandboxes: () => string[]): void {
       [
         'an access point that nobody named',
         () => [efs('/mnt/x', accessPointArn('fsap-ffffffffffffffff0'))],
-        /it names: fsap-0123456789abcdef0/,
+        /sandbox\.sharedMounts of this server; there are: fsap-0123456789abcdef0/,
       ],
-      ['one of another account', () => [efs('/mnt/x', accessPointArn(undefined, '999999999999'))], /does not/],
+      ['one of another account', () => [efs('/mnt/x', accessPointArn(undefined, '999999999999'))], /sandbox\.sharedMounts/],
       [
         'two on one path',
         () => [efs('/mnt/x'), { sessionStorage: { mountPath: '/mnt/x/' } }],

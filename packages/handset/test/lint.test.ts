@@ -45,6 +45,17 @@ if (confirm('a')) document.addEventListener('click', function () {});`,
     expect(problems.filter(({ code }) => code === 'lint-unsupported')).toEqual([]);
   });
 
+  it('lets a background be smaller on the side that it repeats on', async () => {
+    const named = async (width: number, height: number) =>
+      (await lint({ 'app/assets/button-bg_40x40.png': png(width, height) })).problems.map(({ code }) => code);
+    expect([await named(5, 40), await named(40, 5), await named(5, 39), await named(50, 40)]).toEqual([
+      [],
+      [],
+      ['lint-image-name'],
+      ['lint-image-name'],
+    ]);
+  });
+
   const cases: readonly (readonly [
     what: string,
     files: Record<string, string | Uint8Array>,

@@ -277,7 +277,11 @@ describe('handset build says once', () => {
   });
 
   it('what a module requires and nothing brings', async () => {
-    const files = { 'app/main.js': "require('lib/tabs'); require('./gone');", 'app/lib/tabs.js': '' };
+    const files = {
+      'app/main.js': "require('lib/tabs'); require('./gone');",
+      'app/lib/tabs.js': '',
+      'vendor/pug_runtime.js': readFileSync(path.join(PACKAGE, 'scaffold/vendor/pug_runtime.js')),
+    };
     expect((await handset(smallProject(files), ['build'])).stdout).toMatch(
       /app\/main\.js — It requires "\.\/gone", which is no script/,
     );

@@ -27,7 +27,7 @@ const UNKEPT: Record<string, readonly string[]> = {
   'the lease is the authority, see ADR 11': ['servers', 'sessions'],
   'data, read at each use': [
     ...['memory_branches', 'memory_events', 'memory_records', 'memory_sessions'],
-    ...['gateway_usage', 'policy_events', 'policy_sessions'],
+    ...['gateway_usage', 'gateway_sticky_sessions', 'policy_events', 'policy_sessions'],
     ...['memory_extraction_jobs', 'memory_purges', 'memory_vector_models'],
   ],
   'counted by the database; a sum is believed for a second': ['memory_usage'],

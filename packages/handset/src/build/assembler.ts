@@ -148,8 +148,7 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     const header = runtimeHeader(byRole, brought, problems) + TEMPLATES_HEADER;
     const names = new Set([...byRole.script, ...byRole.template].map(moduleName));
     const hasModules = usesModules(own, names, page);
-    if (hasModules && !brought.some(({ code }) => BRINGS_REQUIRE.test(code)))
-      problems.push(...unknownModules(own, names));
+    if (hasModules && !brought.some(bringsRequire)) problems.push(...unknownModules(own, names));
     // Brunch puts templates into app.js: a page that was made for it loads no other script with them.
     const bringsTemplates = hasModules && templates.length > 0 && !page.includes('/templates.js');
     const app = hasModules ? [...(bringsTemplates ? templates : []), ...own.map(asModule)] : own;
@@ -354,7 +353,10 @@ function checkOrder(byRole: ByRole, settings: Settings): Problem[] {
 }
 
 /** A `require` of the application's own, which may know more names. */
-const BRINGS_REQUIRE = /\brequire\s*=|\bfunction\s+require\b/;
+function bringsRequire({ source, code }: BundlePart): boolean {
+  // The runtime has one that is its own alone.
+  return !RUNTIME_NAME.test(source) && /\brequire\s*=|\bfunction\s+require\b/.test(code);
+}
 
 function unknownModules(scripts: readonly BundlePart[], names: ReadonlySet<string>): Problem[] {
   return scripts.flatMap((script) =>

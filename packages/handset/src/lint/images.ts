@@ -1,10 +1,13 @@
 import type { Output } from '../build/output.ts';
 import { type Problem, problem } from '../problem.ts';
-import { imageSize } from './image-size.ts';
+import { type ImageSize, imageSize } from './image-size.ts';
 
 /** The longer side of the largest screen, in pixels. */
 const SCREEN = 400;
 const ICON_LIMIT = 128;
+
+/** A background's name says what it fills by repetition: `button-bg_40x40.png` of the first such phones is 5 × 40. */
+const BACKGROUND = /\bbg_\d+x\d+\.[a-z]+$/i;
 
 /** Check every image: readable, no larger than a screen, and as large as its name says (`back_40x40.png`). */
 export function checkImages(outputs: ReadonlyMap<string, Output>): Problem[] {
@@ -19,7 +22,7 @@ export function checkImages(outputs: ReadonlyMap<string, Output>): Problem[] {
     }
     const { width, height } = size;
     const said = /_(\d+)x(\d+)\.[a-z]+$/i.exec(name);
-    if (said && (Number(said[1]) !== width || Number(said[2]) !== height)) {
+    if (said && !fits({ width, height }, { width: Number(said[1]), height: Number(said[2]) }, BACKGROUND.test(name))) {
       const message = `The name says ${said[1]} × ${said[2]}, and the image is ${width} × ${height}.`;
       problems.push(problem('lint-image-name', { file, message }));
     }
@@ -35,4 +38,10 @@ export function checkImages(outputs: ReadonlyMap<string, Output>): Problem[] {
     }
   }
   return problems;
+}
+
+function fits(is: ImageSize, said: ImageSize, repeats: boolean): boolean {
+  const [across, down] = [is.width === said.width, is.height === said.height];
+  if (across && down) return true;
+  return repeats && ((across && is.height < said.height) || (down && is.width < said.width));
 }

@@ -144,5 +144,10 @@ describe('the packages that a platform serves of itself', () => {
     await run('cli', 'npx', 'agentcore', 'create', 'mine', '--yes');
     await run('cli/mine', 'npx', 'agentcore', 'deploy');
     expect(await run('cli/mine', 'npx', 'agentcore', 'invoke', '{"prompt":"hi"}')).toContain('You said "hi"');
+    // The policy engine comes along.
+    const tools = [{ name: 'orders___refund', inputSchema: { type: 'object', properties: {} } }];
+    await writeFile(join(work, 'cli/policies.json'), JSON.stringify({ tools, policies: ['wrong.cedar'] }));
+    await writeFile(join(work, 'cli/wrong.cedar'), 'permit(principal, action, resource) when { nonsense };');
+    await expect(run('cli', 'npx', 'agentcore', 'policy', 'check', 'policies.json')).rejects.toThrow('wrong:1:44');
   });
 });

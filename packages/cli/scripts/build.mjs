@@ -1,5 +1,5 @@
 // Builds what is installed outside of a clone: the folder that an argument names is a whole package called `agentcore`, JavaScript with the
-// SDK inside, so that npm looks up neither of our names in a registry. The workspace itself keeps running the TypeScript source.
+// SDK and the policy engine inside, so that npm looks up none of our names in a registry. The workspace itself keeps running the TypeScript source.
 import { spawnSync } from 'node:child_process';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -14,6 +14,7 @@ const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 await rm(dist, { recursive: true, force: true });
 run(tsc, '-p', join(root, 'tsconfig.build.json'), '--outDir', dist);
 run(join(root, '../sdk/scripts/build.mjs'), join(dist, 'node_modules/agentplatform'));
+run(join(root, '../policy-engine/scripts/build.mjs'), join(dist, 'node_modules/@agentplatform/policy-engine'));
 await cp(join(root, 'templates'), join(dist, 'templates'), { recursive: true });
 await mkdir(join(dist, 'bin'));
 const started = await readFile(join(root, 'bin/agentcore.mjs'), 'utf8');
@@ -25,7 +26,7 @@ const { version, description, license, type, bin, dependencies } = JSON.parse(
 );
 const manifest = {
   ...{ name: 'agentcore', version, description, license, type, bin, dependencies },
-  bundleDependencies: ['agentplatform'],
+  bundleDependencies: ['agentplatform', '@agentplatform/policy-engine'],
   // The Node that it runs on where the machine's own is older.
   optionalDependencies,
 };

@@ -19,7 +19,7 @@ export interface PackageShelfDeps {
 /** Anybody may ask, so that a failure must not become work at each question. */
 const FAILED_MS = 60_000;
 
-/** The packages of the platform, made at the first question and kept in memory until the server ends: they are few, and some 100 KB each. */
+/** The packages of the platform, made at the first question and kept in memory until the server ends: they are few, and a few megabytes with the policy engine of the command line. */
 export class PackageShelf {
   readonly #deps: PackageShelfDeps;
   #made: Promise<readonly Package[]> | undefined;

@@ -192,7 +192,11 @@ export function fileSystems(sandboxes: () => string[]): void {
         () => [efs('/mnt/x', accessPointArn('fsap-ffffffffffffffff0'))],
         /sandbox\.sharedMounts of this server; there are: fsap-0123456789abcdef0/,
       ],
-      ['one of another account', () => [efs('/mnt/x', accessPointArn(undefined, '999999999999'))], /sandbox\.sharedMounts/],
+      [
+        'one of another account',
+        () => [efs('/mnt/x', accessPointArn(undefined, '999999999999'))],
+        /sandbox\.sharedMounts/,
+      ],
       [
         'two on one path',
         () => [efs('/mnt/x'), { sessionStorage: { mountPath: '/mnt/x/' } }],

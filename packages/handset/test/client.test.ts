@@ -40,7 +40,10 @@ describe('the client library', () => {
       const found = (code: string) => {
         const place = (line: number) => ({ file, line });
         const script = { kind: 'file' as const, code, place, sourceLine: () => '' };
-        return checkScript(script, noDefinitions(), new Set()).map(({ line, message }) => [line, message]);
+        // The library itself is what hears of touches.
+        return checkScript(script, noDefinitions(), new Set())
+          .filter((problem) => problem.code !== 'lint-unsupported')
+          .map(({ line, message }) => [line, message]);
       };
       // The lint that is asked here would find it.
       expect(found(`${text}\n[1].includes(1);`)).toHaveLength(1);

@@ -1,5 +1,6 @@
 import { BenchGateways } from '../gateway/bench-gateways.ts';
 import { thisMachine } from '../support/machine.ts';
+import { numberAfter, partsOf } from '../support/options.ts';
 import { gatewayContestants, plain } from './contestants.ts';
 import { limitTimes } from './limits.ts';
 import { type Peer, startLitellm } from './litellm.ts';
@@ -23,21 +24,21 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`);
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
-  const only = args[args.indexOf('--only') + 1];
+  const parts = partsOf(args, ['limits', 'streams']);
+  const seconds = numberAfter(args, '--seconds');
   const results: TrafficResults = {};
-  const few = quick || args.includes('--seconds');
+  const few = quick || seconds !== undefined;
   const taken = () => ({ at: new Date().toISOString(), quick: few, machine: thisMachine({}) });
-  if (only !== 'streams') {
+  if (parts.includes('limits')) {
     say('Rate limits …');
     const { checks, draws } = quick ? QUICK_LIMITS : FULL_LIMITS;
     results.limits = { ...taken(), ...(await limitTimes(checks, draws)) };
   }
-  if (only !== 'limits') {
+  if (parts.includes('streams')) {
     const about = taken();
     const provider = await startProvider();
     try {
-      const seconds = Number(args[args.indexOf('--seconds') + 1]);
-      const size = { ...(quick ? QUICK : FULL), ...(args.includes('--seconds') && { seconds }) };
+      const size = { ...(quick ? QUICK : FULL), ...(seconds !== undefined && { seconds }) };
       const { versions, ...measured } = await measure(provider, size);
       results.streams = { ...about, machine: { ...about.machine, tools: versions }, ...measured };
     } finally {

@@ -1,6 +1,7 @@
 import { startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
 import { realSentences } from '../memory/sentences.ts';
 import { thisMachine } from '../support/machine.ts';
+import { partsOf } from '../support/options.ts';
 import { BenchGateways } from './bench-gateways.ts';
 import { directContestant, gatewayContestants } from './contestants.ts';
 import { atHalf } from './half-load.ts';
@@ -44,7 +45,7 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`);
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
-  const parts = partsOf(args);
+  const parts = partsOf(args, PARTS);
   const api = await startOrdersApi();
   const results: GatewayResults = {};
   try {
@@ -65,16 +66,6 @@ export async function run(args: string[]): Promise<void> {
     await api.end();
   }
   process.stdout.write(`${table(results)}\n`);
-}
-
-/** Those that `--only` names, or all. Throws for any other word. */
-function partsOf(args: readonly string[]): readonly Part[] {
-  const at = args.indexOf('--only');
-  if (at < 0) return PARTS;
-  const named = (args[at + 1] ?? '').split(',');
-  const unknown = named.filter((name) => !PARTS.some((part) => part === name));
-  if (unknown.length > 0) throw new Error(`${unknown.join()} is no part: those are ${PARTS.join(', ')}`);
-  return PARTS.filter((part) => named.includes(part));
 }
 
 interface Measuring {

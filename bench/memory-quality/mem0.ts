@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mem0Python, pipe } from '../memory/mem0.ts';
+import { askMem0 } from '../memory/mem0.ts';
 import type { ModelServer } from '../memory/model-server.ts';
 import type { Conversation } from './dataset.ts';
 import { askedOf, type Recall, recordOf, tallied } from './recall.ts';
@@ -23,23 +21,17 @@ export async function measureMem0({
   ks,
   limit,
 }: Mem0Options): Promise<Recall | undefined> {
-  const python = await mem0Python();
-  if (python === undefined) return undefined;
-  const directory = await mkdtemp(join(tmpdir(), 'agentplatform-mem0-'));
-  try {
-    const task = {
-      ...{ url: models.url, directory, dimensions, limit },
-      conversations: conversations.map((conversation) => ({
-        turns: conversation.sessions.flat().map((turn) => ({ id: turn.id, text: recordOf(turn) })),
-        questions: askedOf(conversation).map(({ question }) => question),
-      })),
-    };
-    const said = await pipe(python, [join(import.meta.dirname, 'mem0_side.py')], JSON.stringify(task));
-    const { version, found } = JSON.parse(said) as { version: string; found: string[][] };
-    const { add, recall } = tallied(`mem0 ${version}`, ks);
-    for (const [index, { evidence }] of conversations.flatMap(askedOf).entries()) add(found[index] ?? [], evidence);
-    return recall;
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const task = {
+    ...{ dimensions, limit },
+    conversations: conversations.map((conversation) => ({
+      turns: conversation.sessions.flat().map((turn) => ({ id: turn.id, text: recordOf(turn) })),
+      questions: askedOf(conversation).map(({ question }) => question),
+    })),
+  };
+  type Said = { version: string; found: string[][] };
+  const said = await askMem0<Said>(join(import.meta.dirname, 'mem0_side.py'), models, task);
+  if (said === undefined) return undefined;
+  const { add, recall } = tallied(`mem0 ${said.version}`, ks);
+  for (const [index, { evidence }] of conversations.flatMap(askedOf).entries()) add(said.found[index] ?? [], evidence);
+  return recall;
 }

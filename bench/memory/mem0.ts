@@ -33,26 +33,32 @@ const TIMEOUT_MS = 1_200_000;
 
 /** Does the same with mem0. Undefined, said on stderr, where it cannot be installed. */
 export async function runMem0(models: ModelServer, task: Mem0Task): Promise<Mem0Results | undefined> {
+  type Said = Record<'written' | 'inferred' | 'embedding' | 'found', number[]> & { version: string; made: number };
+  const found = await askMem0<Said>(join(import.meta.dirname, 'mem0_side.py'), models, task);
+  if (found === undefined) return undefined;
+  if (found.made === 0) throw new Error('mem0 made no memory of what it was told');
+  const embedding = percentile(found.embedding, 0.5);
+  return {
+    version: found.version,
+    written: timed(found.written),
+    inferred: timed(found.inferred),
+    embedding: timed(found.embedding),
+    whole: timed(found.found),
+    searched: timed(found.found.map((ms) => Math.max(0, ms - embedding))),
+  };
+}
+
+/** What a script with `mem0_memory.py` prints of a task, in a directory of its own. Undefined, said on stderr, where mem0 cannot be installed. */
+export async function askMem0<T>(
+  script: string,
+  models: Pick<ModelServer, 'url'>,
+  task: object,
+): Promise<T | undefined> {
   const python = await mem0Python();
   if (python === undefined) return undefined;
   const directory = await mkdtemp(join(tmpdir(), 'agentplatform-mem0-'));
   try {
-    const script = join(import.meta.dirname, 'mem0_side.py');
-    const said = await pipe(python, [script], JSON.stringify({ ...task, url: models.url, directory }));
-    const found = JSON.parse(said) as Record<'written' | 'inferred' | 'embedding' | 'found', number[]> & {
-      version: string;
-      made: number;
-    };
-    if (found.made === 0) throw new Error('mem0 made no memory of what it was told');
-    const embedding = percentile(found.embedding, 0.5);
-    return {
-      version: found.version,
-      written: timed(found.written),
-      inferred: timed(found.inferred),
-      embedding: timed(found.embedding),
-      whole: timed(found.found),
-      searched: timed(found.found.map((ms) => Math.max(0, ms - embedding))),
-    };
+    return JSON.parse(await pipe(python, [script], JSON.stringify({ ...task, url: models.url, directory }))) as T;
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -68,7 +74,7 @@ export function timed(times: readonly number[]): Timed {
 }
 
 /** The Python of an environment that has mem0. Undefined, said on stderr, where it cannot be installed. */
-export async function mem0Python(): Promise<string | undefined> {
+async function mem0Python(): Promise<string | undefined> {
   const python = join(VENV, 'bin/python');
   if (existsSync(join(VENV, 'installed'))) return python;
   try {
@@ -83,9 +89,11 @@ export async function mem0Python(): Promise<string | undefined> {
 }
 
 /** What the program prints, given that input. Rejects with what it said when it fails. */
-export function pipe(file: string, args: string[], input: string): Promise<string> {
+function pipe(file: string, args: string[], input: string): Promise<string> {
   return new Promise((resolvePipe, reject) => {
-    const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: TIMEOUT_MS });
+    // For scripts of another folder, too.
+    const env = { ...process.env, PYTHONPATH: import.meta.dirname };
+    const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: TIMEOUT_MS, env });
     let out = '';
     let err = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

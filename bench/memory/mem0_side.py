@@ -1,37 +1,14 @@
 """The peer: mem0 with a local qdrant. Reads what to do as JSON on stdin, prints times in milliseconds as JSON."""
 
 import json
-import os
 import sys
 import time
-
-os.environ["MEM0_TELEMETRY"] = "False"
-task = json.load(sys.stdin)
-
 from importlib.metadata import version
 
-from mem0 import Memory
+from mem0_memory import open_memory
 
-endpoint = {"api_key": "none", "openai_base_url": task["url"]}
-memory = Memory.from_config(
-    {
-        "vector_store": {
-            "provider": "qdrant",
-            "config": {
-                "path": task["directory"],
-                "on_disk": True,
-                "collection_name": "bench",
-                "embedding_model_dims": task["dimensions"],
-            },
-        },
-        "llm": {"provider": "openai", "config": {"model": "scripted", **endpoint}},
-        "embedder": {
-            "provider": "openai",
-            "config": {"model": "minilm", "embedding_dims": task["dimensions"], **endpoint},
-        },
-        "history_db_path": task["directory"] + "/history.db",
-    }
-)
+task = json.load(sys.stdin)
+memory = open_memory(task)
 
 
 def times(work, items):

@@ -12,6 +12,7 @@ import { embeddingModel } from '../../tests/support/embedding-model.ts';
 import { newMemory } from '../../tests/support/memory.ts';
 import { startTestPlatform, type TestPlatform } from '../../tests/support/platform-process.ts';
 import { thisMachine } from '../support/machine.ts';
+import { numberAfter } from '../support/options.ts';
 import { signedRequest } from '../support/signed-requests.ts';
 import { type GrowthResults, measureGrowth } from './growth.ts';
 import { measureLarge } from './large.ts';
@@ -269,9 +270,4 @@ async function measure(count: number, width: number, work: (n: number) => Promis
   );
   const seconds = (performance.now() - started) / 1000;
   return { ...timed(times), perSecond: Math.round(count / seconds) };
-}
-
-function numberAfter(args: readonly string[], name: string): number | undefined {
-  const at = args.indexOf(name);
-  return at < 0 ? undefined : Number(args[at + 1]);
 }

@@ -196,7 +196,8 @@ class JupyterKernel(Kernel):
         if self._execution is not None:
             return self._execution.output.text(name, said["text"])
         stream, texts = self._late.setdefault(name, (CappedStream(LATE_BYTES), []))
-        texts.append(stream.take(said["text"]))
+        if taken := stream.take(said["text"]):
+            texts.append(taken)
 
     def _give_late(self, output):
         late, self._late = self._late, {}

@@ -12,7 +12,10 @@ const MANAGES_POLICY = /:(Put|Get|Delete)ResourcePolicy$/;
 const OF_ENDPOINT = '/runtime-endpoint/';
 
 const OF_MEMORY = /:memory\/[^/*]+$/;
-const BY_POLICY = 'sk for a policy that allows it: agentcore iam put-policy.';
+const BY_POLICY = 'Ask for a policy that allows it: agentcore iam put-policy.';
+/** For what runs in a sandbox. */
+const BY_NAME =
+  'Name the memory in an environment variable of what runs there and deploy it again, or ask for a policy that allows it: agentcore iam put-policy.';
 
 /**
  * The one gate of every door: asks the caller's policies and the resource's own. What it gives throws AccessDeniedException, and what
@@ -39,10 +42,7 @@ export function createAuthorize(
     if (allowed) return;
     const inSandbox = principal.kind === 'iam' && principal.sandboxId !== undefined;
     throw errors.accessDenied(`${reason}.`, {
-      remedy:
-        inSandbox && OF_MEMORY.test(resource)
-          ? `Name the memory in an environment variable of what runs there and deploy it again, or a${BY_POLICY}`
-          : `A${BY_POLICY}`,
+      remedy: inSandbox && OF_MEMORY.test(resource) ? BY_NAME : BY_POLICY,
     });
   };
 }

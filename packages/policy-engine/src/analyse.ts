@@ -1,7 +1,8 @@
 import type { PolicyEngine } from './engine.ts';
 import { toolsOf } from './schema-text.ts';
 import { findSolver, type Solver, solve, solverInstall } from './solver.ts';
-import { searchTraces, type TraceSearch } from './traces.ts';
+import { namedActions, searchTraces, type TraceOptions, type TraceSearch } from './traces.ts';
+import type { PolicySetSource } from './types.ts';
 
 /** A request that shows what is said: a person reads it, and the engine has decided it so. */
 export interface Counterexample {
@@ -45,7 +46,7 @@ export interface Analysis {
 
 interface Outline {
   environments: { principal: string; action: string; resource: string }[];
-  policies: { id: string; effect: 'permit' | 'forbid'; free: boolean }[];
+  policies: { id: string; effect: TraceOptions['effect']; free: boolean }[];
 }
 
 type Question =
@@ -68,6 +69,7 @@ export interface AnalysisOptions {
 export async function analyse(engine: PolicyEngine, set: string, options: AnalysisOptions = {}): Promise<Analysis> {
   const asker = await Asker.begin(engine, options);
   const outline = (await engine.ask('outline', { set })) as Outline;
+  const source = engine.source(set);
   const asked = outline.policies.filter(({ id }) => options.policy === undefined || id === options.policy);
   const all = outline.environments.map((_, at) => at);
   const findings: Finding[] = [];
@@ -80,7 +82,7 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
     } else if (await asker.everywhere(set, all, { kind: 'always', policy: id })) {
       findings.push({ type: named[1], policyId: id, message: `policy ${id} ${effect}s every request of every tool` });
     } else if (effect === 'permit') {
-      const open = await asker.openTools(set, id, outline);
+      const open = await asker.openTools(set, id, source, outline);
       if (open.length > 0)
         findings.push({
           type: 'OPEN_TOOLS',
@@ -111,7 +113,7 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
     }
   }
   for (const { id, effect, free } of asked)
-    if (free && !idle.has(id)) await asker.searchTraces(set, id, effect, outline);
+    if (free && !idle.has(id)) await asker.searchTraces(id, effect, source, outline);
   return asker.result(
     findings,
     asked.some(({ free }) => free),
@@ -196,12 +198,14 @@ class Asker {
   }
 
   /** The tools that its head names of which a policy matches every request. */
-  async openTools(set: string, id: string, { environments }: Outline): Promise<string[]> {
-    const text = this.#engine.source(set)?.policies.find((one) => one.id === id)?.text ?? '';
-    const [head = ''] = text.split(/\b(?:when|unless)\b/);
-    const named = [...new Set(environments.map(({ action }) => action))].filter((action) =>
-      head.includes(JSON.stringify(action)),
-    );
+  async openTools(
+    set: string,
+    id: string,
+    source: PolicySetSource | undefined,
+    { environments }: Outline,
+  ): Promise<string[]> {
+    const text = source?.policies.find((one) => one.id === id)?.text ?? '';
+    const named = namedActions(text, [...new Set(environments.map(({ action }) => action))]);
     const open: string[] = [];
     for (const action of named.slice(0, MOST_OPEN)) {
       const own = environments.flatMap((one, at) => (one.action === action ? [at] : []));
@@ -211,16 +215,21 @@ class Asker {
   }
 
   /** Looks at short traces, where a condition looks at the history. */
-  async searchTraces(set: string, id: string, effect: string, { environments }: Outline): Promise<void> {
-    const source = this.#engine.source(set);
+  async searchTraces(
+    id: string,
+    effect: TraceOptions['effect'],
+    source: PolicySetSource | undefined,
+    { environments }: Outline,
+  ): Promise<void> {
     const policy = source?.policies.find((one) => one.id === id);
     const gatewayArn = /entity Gateway enum \["([^"]+)"\]/.exec(source?.schema ?? '')?.[1];
-    const [environment] = environments;
-    if (!source || !policy || !gatewayArn || !environment || !/\btemporal\b/.test(policy.text)) return;
+    if (!source || !policy || !gatewayArn || environments.length === 0 || !/\btemporal\b/.test(policy.text)) return;
     const timeoutMs = Math.min(TRACES_MS, this.#deadline - performance.now());
-    const principal = environment.principal.endsWith('IamEntity') ? 'IamEntity' : 'OAuthUser';
+    const typeOf = ({ principal }: { principal: string }) =>
+      principal.endsWith('IamEntity') ? 'IamEntity' : 'OAuthUser';
+    const principals = [...new Set(environments.map(typeOf))];
     const tools = toolsOf(source.schema);
-    const options = { timeoutMs, tools, gatewayArn, principal, schema: source.schema } as const;
+    const options = { timeoutMs, tools, gatewayArn, effect, principals, schema: source.schema };
     const search = await searchTraces(this.#engine, policy, options);
     this.#traces.push(search);
     this.#unclear.add(

@@ -35,7 +35,9 @@ export interface TraceOptions {
   timeoutMs: number;
   tools: ToolOutline[];
   gatewayArn: string;
-  principal: Principal['type'];
+  effect: 'permit' | 'forbid';
+  /** Those that the schema knows. */
+  principals: Principal['type'][];
   schema: string;
 }
 
@@ -61,7 +63,7 @@ export async function searchTraces(
   const search: TraceSearch = {
     ...{ policyId: policy.id, matched: undefined, unmatched: undefined, tried: 0, depth: DEPTH, complete: false },
   };
-  const permits = /^(?:\s|\/\/[^\n]*\n|@\w+(?:\("[^"]*"\))?)*permit\b/.test(policy.text);
+  const permits = options.effect === 'permit';
   const rest: PolicySource[] = permits
     ? []
     : [{ id: 'all', text: 'permit(principal, action, resource);', language: 'cedar', mode: 'ACTIVE' }];
@@ -72,7 +74,7 @@ export async function searchTraces(
   try {
     if (!loaded || broken.length > 0) return search;
     const constants = constantsOf(policy.text);
-    const calls = callsOf(policy.text, tools, constants, options.principal);
+    const calls = callsOf(policy.text, tools, constants, options.principals);
     for (const history of historiesOf(policy.text, tools, constants)) {
       for (const call of calls) {
         if (search.tried >= MOST_TRACES || performance.now() > deadline) return search;
@@ -100,10 +102,26 @@ interface Call {
   input: unknown;
 }
 
-/** Calls of the tools that the head of the policy names, or of the first one, with inputs that its text speaks of. */
-function callsOf(text: string, tools: ToolOutline[], constants: Constants, type: Principal['type']): Call[] {
+/** Those of the actions that the head of a policy names. */
+export function namedActions(text: string, actions: readonly string[]): string[] {
   const [head = ''] = text.split(/\b(?:when|unless)\b/);
-  const named = tools.filter(({ action }) => head.includes(JSON.stringify(action)));
+  return actions.filter((action) => head.includes(JSON.stringify(action)));
+}
+
+/** Calls of the tools that the head of the policy names, or of the first one, with inputs that its text speaks of, by a principal of the type that it names. */
+function callsOf(
+  text: string,
+  tools: ToolOutline[],
+  constants: Constants,
+  [first = 'OAuthUser', ...others]: Principal['type'][],
+): Call[] {
+  const type =
+    others.find((other) => new RegExp(`\\bprincipal\\s+(?:is|==)\\s+AgentCore::${other}\\b`).test(text)) ?? first;
+  const actions = namedActions(
+    text,
+    tools.map(({ action }) => action),
+  );
+  const named = tools.filter(({ action }) => actions.includes(action));
   const about = named.length > 0 ? named : tools.slice(0, 1);
   const tags = Object.fromEntries(
     [...text.matchAll(/getTag\("([^"]+)"\)\s*(?:==|like)\s*"([^"]*)"/g)].map(([, name = '', value = '']) => [

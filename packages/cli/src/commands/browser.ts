@@ -4,7 +4,8 @@ import { commandGroup, platformCommand } from '../command.ts';
 import { dataClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
 import { patience } from '../terminal/progress.ts';
-import { columns, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
+import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
+import { printDone } from './iam-request.ts';
 
 const BUILT_IN = 'aws.browser.v1';
 
@@ -54,8 +55,8 @@ function startCommand(terminal: Terminal) {
           sessionId: answer.sessionId,
           automation,
         });
-      print(terminal, answer.sessionId ?? '');
-      note(terminal, `Programs drive it at ${automation}`);
+      print(terminal, harmless(answer.sessionId ?? ''));
+      note(terminal, harmless(`Programs drive it at ${automation}`));
       note(terminal, typed(terminal, `End it with: agentcore browser stop ${answer.sessionId}`));
     });
 }
@@ -85,12 +86,9 @@ function listCommand(terminal: Terminal) {
       if (options.json) return printJson(terminal, sessions);
       if (sessions.length === 0)
         return note(terminal, typed(terminal, 'There are no sessions. Start one with: agentcore browser start'));
-      const rows = sessions.map((session) => [
-        session.sessionId ?? '',
-        session.name ?? '',
-        session.status ?? '',
-        session.createdAt?.toISOString() ?? '',
-      ]);
+      const rows = sessions.map(({ sessionId = '', name = '', status = '', createdAt }) =>
+        [sessionId, name, status, createdAt?.toISOString() ?? ''].map(harmless),
+      );
       for (const line of columns([['SESSION', 'NAME', 'STATUS', 'STARTED'], ...rows])) print(terminal, line);
     });
 }
@@ -107,8 +105,7 @@ function stopCommand(terminal: Terminal) {
       const { StopBrowserSessionCommand } = await import('@aws-sdk/client-bedrock-agentcore');
       const client = await dataClient(connection);
       await client.send(new StopBrowserSessionCommand({ browserIdentifier: options.browser, sessionId }));
-      if (options.json) return printJson(terminal, { sessionId, stopped: true });
-      print(terminal, `Session ${sessionId} has ended.`);
+      printDone(terminal, options.json, { sessionId, stopped: true }, `Session ${sessionId} has ended.`);
     });
 }
 

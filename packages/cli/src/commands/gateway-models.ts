@@ -3,7 +3,7 @@ import { platformCommand } from '../command.ts';
 import { adminJson, segment } from '../platform/admin.ts';
 import { gatewayFetch } from '../platform/gateway-client.ts';
 import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
-import { fieldOf } from './iam-request.ts';
+import { fieldOf, listIn, textIn } from './iam-request.ts';
 import { BY_TOKEN, gatewayOption, type Reached, reachGateway } from './reach-gateway.ts';
 
 /** `agentcore gateway models`. */
@@ -107,14 +107,4 @@ async function ask(
   if (reply.ok && said !== undefined) return said;
   const message = textIn(fieldOf(said, 'error'), 'message') || textIn(said, 'message') || `status ${reply.status}`;
   throw new CliError(reply.status === 404 ? 'notFound' : 'failure', `The gateway gave no answer: ${harmless(message)}`);
-}
-
-function listIn(value: unknown, member: string): unknown[] {
-  const found = fieldOf(value, member);
-  return Array.isArray(found) ? found : [];
-}
-
-function textIn(value: unknown, member: string): string {
-  const found = fieldOf(value, member);
-  return found === undefined || found === null ? '' : String(found);
 }

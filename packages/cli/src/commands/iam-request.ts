@@ -82,6 +82,19 @@ export function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
+/** The list that an answer holds under that name; empty if there is none. */
+export function listIn(value: unknown, name: string): unknown[] {
+  const found = fieldOf(value, name);
+  return Array.isArray(found) ? found : [];
+}
+
+/** That member of an answer as a person reads it; empty if there is none. */
+export function textIn(value: unknown, name: string): string {
+  const found = fieldOf(value, name);
+  if (found === undefined || found === null) return '';
+  return Array.isArray(found) ? found.join(', ') : String(found);
+}
+
 /** A policy document from a file, or from standard input for `-`. Rejects with a `CliError` (usage) when it is no JSON object. */
 export async function readDocument(terminal: Terminal, file: string): Promise<object> {
   const content =

@@ -59,10 +59,8 @@ export function diffCommand(terminal: Terminal) {
     .option('--timeout <seconds>', 'how long the analysis may take', String(SECONDS))
     .action(async (before, after, options) => {
       const timeoutMs = milliseconds(options.timeout);
-      const [first, second] = await Promise.all(
-        [before, after].map((file) => readPolicyDocument(resolve(terminal.cwd, file))),
-      );
-      if (!first || !second) throw new Error('two files are two documents');
+      const read = (file: string) => readPolicyDocument(resolve(terminal.cwd, file));
+      const [first, second] = await Promise.all([read(before), read(after)]);
       const found = await withEngine(async (engine) => {
         const { diff } = await import('@agentplatform/policy-engine');
         if (!options.json) note(terminal, 'Comparing …');

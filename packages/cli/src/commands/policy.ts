@@ -6,7 +6,7 @@ import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
 import { findPolicyEngine } from '../platform/policies.ts';
 import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
-import { fieldOf } from './iam-request.ts';
+import { fieldOf, listIn, textIn } from './iam-request.ts';
 import { checkCommand, diffCommand } from './policy-check.ts';
 
 /** What policies decide, and have decided. */
@@ -114,15 +114,4 @@ async function inputOf(given: string): Promise<unknown> {
   } catch (cause) {
     throw new CliError('usage', 'The input is not JSON.', String(cause));
   }
-}
-
-function listIn(value: unknown, member: string): unknown[] {
-  const found = fieldOf(value, member);
-  return Array.isArray(found) ? found : [];
-}
-
-function textIn(value: unknown, member: string): string {
-  const found = fieldOf(value, member);
-  if (found === undefined || found === null) return '';
-  return Array.isArray(found) ? found.join(', ') : String(found);
 }

@@ -2,7 +2,7 @@ import { platformCommand } from '../command.ts';
 import { adminJson } from '../platform/admin.ts';
 import { findConnection } from '../platform/connection.ts';
 import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
-import { fieldOf } from './iam-request.ts';
+import { fieldOf, listIn, textIn } from './iam-request.ts';
 
 type Column = readonly [heading: string, show: (row: unknown) => string];
 
@@ -25,7 +25,8 @@ export function usageCommand(terminal: Terminal) {
           adminJson(connection, { path, query: { hours }, signal: terminal.signal }),
         ),
       );
-      if (options.json) return printJson(terminal, { sessions: rowsOf(sessions), models: rowsOf(models) });
+      if (options.json)
+        return printJson(terminal, { sessions: listIn(sessions, 'usage'), models: listIn(models, 'usage') });
       show(terminal, 'No session was used in that time.', SESSIONS, sessions);
       print(terminal, '');
       show(terminal, 'No memory asked a model in that time.', MODELS, models);
@@ -54,7 +55,7 @@ const MODELS: readonly Column[] = [
 ];
 
 function show(terminal: Terminal, none: string, shown: readonly Column[], answer: unknown): void {
-  const rows = rowsOf(answer);
+  const rows = listIn(answer, 'usage');
   if (rows.length === 0) {
     note(terminal, none);
     return;
@@ -62,16 +63,6 @@ function show(terminal: Terminal, none: string, shown: readonly Column[], answer
   const cells = rows.map((row) => shown.map(([, cell]) => harmless(cell(row))));
   for (const line of columns([shown.map(([heading]) => heading), ...cells])) print(terminal, line);
   if (fieldOf(answer, 'more') === true) note(terminal, `There are more: these are the newest ${rows.length}.`);
-}
-
-function rowsOf(answer: unknown): unknown[] {
-  const rows = fieldOf(answer, 'usage');
-  return Array.isArray(rows) ? rows : [];
-}
-
-function textIn(row: unknown, member: string): string {
-  const found = fieldOf(row, member);
-  return found === undefined || found === null ? '' : String(found);
 }
 
 function numberIn(row: unknown, member: string): number {

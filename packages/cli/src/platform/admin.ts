@@ -50,7 +50,10 @@ export async function adminJson(connection: Connection, request: AdminRequest): 
   try {
     return JSON.parse(text);
   } catch {
-    throw new CliError('failure', `${connection.endpoint} answers ${request.path} with something that is not JSON.`);
+    throw new CliError(
+      'failure',
+      `${connection.endpoint} answers ${new URL(response.url).pathname} with something that is not JSON.`,
+    );
   }
 }
 

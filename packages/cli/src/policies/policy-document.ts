@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
+import { basename, dirname, extname, resolve } from 'node:path';
 import type { CheckDocument, PolicySource } from '@agentplatform/policy-engine';
 import type { ValidateFunction } from 'ajv';
 import { parse } from 'yaml';
@@ -85,7 +85,7 @@ const SOME_GATEWAY = 'arn:aws:bedrock-agentcore:us-east-1:000000000000:gateway/s
 /** Tools, policies and examples, read from a file and those that it names. Rejects with a `CliError` (usage) that says what is wrong in which of them. */
 export async function readPolicyDocument(path: string): Promise<CheckDocument> {
   const document = await valid<PolicyDocument>(path, await parsed(path), DOCUMENT);
-  const beside = (file: string): string => join(dirname(path), file);
+  const beside = (file: string): string => resolve(dirname(path), file);
   const tools =
     typeof document.tools === 'string'
       ? await valid<Tool[]>(beside(document.tools), await parsed(beside(document.tools)), TOOLS)

@@ -144,7 +144,7 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     const own = orderSources(byRole.script, settings).map((name) => partOf(name, 'script'));
     const templates = byRole.template.map((name) => partOf(name, 'template'));
     const brought = orderSources(byRole.vendor, settings).map((name) => partOf(name, 'script'));
-    const vendor = withClient(brought, [...own, ...templates], byRole, problems);
+    const vendor = withClient(brought, [...own, ...templates], byRole, page, problems);
     const header = runtimeHeader(byRole, brought, problems) + TEMPLATES_HEADER;
     const names = new Set([...byRole.script, ...byRole.template].map(moduleName));
     const hasModules = usesModules(own, names, page);
@@ -215,9 +215,9 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     vendor: readonly BundlePart[],
     users: readonly BundlePart[],
     byRole: ByRole,
+    page: string,
     problems: Problem[],
   ): readonly BundlePart[] => {
-    const page = pageText(byRole);
     const isUsed = usesMwl(page) || users.some((part) => part.usesMwl) || byRole.asset.some(themeUsesMwl);
     if (!isUsed || vendor.some(({ code }) => BRINGS_MWL.test(code))) return vendor;
     if (!page.includes('javascripts/vendor.js')) {

@@ -1,7 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { givenMemories, namedMemories } from './given-memories.ts';
+import { formerlyGiven, givenMemories } from './given-memories.ts';
 
 const ACCOUNT = '123456789012';
 const home = `arn:aws:bedrock-agentcore:us-east-1:${ACCOUNT}`;
@@ -23,7 +23,7 @@ describe('the memories that texts name', () => {
     ['an id and a line end', 'notes-a1B2c3D4e5\n', []],
     ['nothing', '', []],
   ])('%s', (_what, text, found) => {
-    expect(namedMemories([text, text], beside)).toEqual(found);
+    expect(formerlyGiven([text, text], beside)).toEqual(found);
   });
 
   it('are never more than one memory, whatever the text', () => {
@@ -34,7 +34,7 @@ describe('the memories that texts name', () => {
           fc.string().map((end) => `${home}:memory/${end}`),
         ),
         (text) => {
-          for (const arn of namedMemories([text], beside))
+          for (const arn of formerlyGiven([text], beside))
             expect(arn).toMatch(/^arn:aws:bedrock-agentcore:us-east-1:123456789012:memory\/[\w-]+$/);
         },
       ),

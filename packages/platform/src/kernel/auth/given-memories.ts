@@ -6,8 +6,13 @@ const ID = /^[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}$/;
 /** They travel in the credentials of every request. */
 const MOST = 12;
 
+/** What a version or a function of before this was asked for has: those that it names, without anybody's right. */
+export function formerlyGiven(texts: readonly string[], beside: string): string[] {
+  return namedMemories(texts, beside).slice(0, MOST);
+}
+
 /** ARNs of the memories beside what has that ARN, in its account, whose id or ARN is among these texts; each once. */
-export function namedMemories(texts: readonly string[], beside: string): string[] {
+function namedMemories(texts: readonly string[], beside: string): string[] {
   const home = parseArn(beside);
   if (!home) return [];
   const prefix = resourceArn('memory', home, '*').slice(0, -1);

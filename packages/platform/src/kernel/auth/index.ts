@@ -4,7 +4,7 @@ export { type GatedBody, gateBody, type Hold } from './body-gate.ts';
 export { CARRIED_SESSION_HEADER } from './carried-session-header.ts';
 export { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
 export { discoveryUrlOf, issuerOf } from './discovery-url.ts';
-export { givenMemories, namedMemories } from './given-memories.ts';
+export { formerlyGiven, givenMemories } from './given-memories.ts';
 export { createAuthorizer } from './iam/authorizer.ts';
 export { PROFILE, writeCredentialsFile } from './iam/credentials-file.ts';
 export { type Iam, openIam } from './iam/iam.ts';
@@ -44,3 +44,4 @@ export {
 export { isSignable } from './sigv4-canonical.ts';
 export { formatTimestamp } from './sigv4-claim.ts';
 export { createSpool, type Spool, type SpooledBody } from './spool.ts';
+export { WORKLOAD_TOKEN_HEADERS } from './workload-token-headers.ts';

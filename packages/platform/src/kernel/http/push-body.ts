@@ -119,7 +119,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
         reader.cancel(reason).catch(() => undefined);
       },
     });
-    let gathered: Buffer[] = [];
+    let gathered: Uint8Array[] = [];
     let bytes = 0;
     const handOn = (): void => {
       if (gathered.length > 0 && !body.settled) body.receive(Buffer.concat(gathered));
@@ -135,7 +135,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
           return body.finish();
         }
         // Parts are small, and many come at once: those of one turn of the loop leave in one write.
-        if (gathered.push(Buffer.from(value)) === 1 && !first) setImmediate(handOn);
+        if (gathered.push(value) === 1 && !first) setImmediate(handOn);
         bytes += value.byteLength;
         if (first || bytes > HIGH_WATER_BYTES) handOn();
         // Node writes once nothing is left to be done at once.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { namedMemories, type SandboxRole } from '../../kernel/auth/index.ts';
+import { formerlyGiven, type SandboxRole } from '../../kernel/auth/index.ts';
 import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/index.ts';
 import { pingHealth, type SessionPlan } from '../../kernel/sessions/index.ts';
 import { LATEST, type PlatformFunction } from './function.ts';
@@ -57,7 +57,7 @@ export function functionPlan(fn: PlatformFunction, deps: FunctionPlanDeps): Sess
     pool: { resourceArn: arn, max: deps.pooled },
     async sandbox(id, signal) {
       await deps.stage(fn, signal);
-      const given = fn.given ?? namedMemories(Object.values(fn.environment), arn);
+      const given = fn.given ?? formerlyGiven(Object.values(fn.environment), arn);
       const role = { sandboxId: id, roleArn: fn.role, sourceArn: arn, given };
       return {
         id,

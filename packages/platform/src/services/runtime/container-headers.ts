@@ -1,13 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { CARRIED_SESSION_HEADER } from '../../kernel/auth/index.ts';
+import { CARRIED_SESSION_HEADER, WORKLOAD_TOKEN_HEADERS } from '../../kernel/auth/index.ts';
 import { isTraceHeader, TRACE_HEADERS, type TraceContext, traceHeaders } from '../../kernel/telemetry/index.ts';
 
 export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
 export const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
 const REQUEST_HEADER = 'x-amzn-bedrock-agentcore-runtime-request-id';
 export const CUSTOM_PREFIX = 'x-amzn-bedrock-agentcore-runtime-custom-';
-/** The vendor's older and newer name of one thing; its SDKs read the newer first, some know the older alone. */
-const TOKEN_HEADERS = ['workloadaccesstoken', 'x-amz-bedrock-agentcore-identity-wat'] as const;
 
 /** Request headers that reach every container as they came. */
 const PASSED = [
@@ -73,7 +71,7 @@ export interface ContainerRequest {
 export function containerHeaders(request: ContainerRequest): string[] {
   const { headers, sessionId, requestId, workloadToken, callbackUrl, trace, allowlist, bearer } = request;
   const list = [SESSION_HEADER, sessionId, REQUEST_HEADER, requestId];
-  for (const name of TOKEN_HEADERS) list.push(name, workloadToken);
+  for (const name of WORKLOAD_TOKEN_HEADERS) list.push(name, workloadToken);
   if (callbackUrl !== undefined) list.push(CALLBACK_HEADER, callbackUrl);
   for (const name of PASSED) {
     const value = headers[name];

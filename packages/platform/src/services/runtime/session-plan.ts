@@ -1,4 +1,4 @@
-import { namedMemories, type SandboxRole } from '../../kernel/auth/index.ts';
+import { formerlyGiven, type SandboxRole } from '../../kernel/auth/index.ts';
 import type { NetworkPolicy, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/index.ts';
 import type { SessionPlan } from '../../kernel/sessions/index.ts';
 import { openPortsOf, reservedMemoryOf } from './definition.ts';
@@ -69,7 +69,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
       const image = { digest: imageDigest };
       await deps.provider.stage(image, signal);
       const secrets = await secretEnvironment(environment.secrets, deps.secrets);
-      const given = version.given ?? namedMemories(Object.values(environment.plain), runtimeArn);
+      const given = version.given ?? formerlyGiven(Object.values(environment.plain), runtimeArn);
       const role = { sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn, given };
       const snapshot = copies && (await deps.keepsSnapshots());
       const own = ownKeys ? { env: {} } : snapshot ? deps.roleFiles(role) : { env: deps.roleEnvironment(role) };

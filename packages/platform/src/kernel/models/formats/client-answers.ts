@@ -55,6 +55,9 @@ export function clientApiOf(path: string): ClientApi | undefined {
   return bedrockOf(path) ? 'bedrock' : undefined;
 }
 
+/** Bedrock's longest `modelId`; the id is kept while its target answers. */
+const LONGEST_MODEL = 2_048;
+
 /** The request that a body is. Throws ValidationException for one that names no model, or is no JSON object. */
 export function clientCall(
   api: ClientApi,
@@ -69,6 +72,8 @@ export function clientCall(
   const members: Members = { ...asked };
   if (typeof members.model !== 'string' || members.model === '')
     throw errors.invalidField('model', 'must be the id of a model');
+  if (members.model.length > LONGEST_MODEL)
+    throw errors.invalidField('model', `must have at most ${LONGEST_MODEL} characters`);
   return { ...given, model: members.model, asked: members };
 }
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '@agentplatform/contract';
-import { CARRIED_SESSION_HEADER } from '../../../kernel/auth/index.ts';
+import { CARRIED_SESSION_HEADER, WORKLOAD_TOKEN_HEADERS } from '../../../kernel/auth/index.ts';
 import type { IdentityPort } from '../../identity/index.ts';
 import type { CarriedSession, PolicyPort } from '../../policy/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
@@ -11,9 +11,6 @@ export interface PolicyCallersDeps {
 }
 
 type Asking = Pick<ToolCaller, 'headers' | 'principal'>;
-
-/** By which agents show their workload access token: the original's name of it, and the older one. */
-const TOKEN_HEADERS = ['x-amz-bedrock-agentcore-identity-wat', 'workloadaccesstoken'];
 
 /** For whom policies decide where an agent asks in somebody's policy session, and how that session gets to agents. */
 export class PolicyCallers {
@@ -31,7 +28,7 @@ export class PolicyCallers {
   /** The session that an agent goes on with for its caller. Rejects with UnauthorizedException for a workload access token that counts no more. */
   async carried({ accountId }: Pick<Gateway, 'accountId'>, { headers }: Asking): Promise<CarriedSession | undefined> {
     const { identity, policy } = this.#deps;
-    const token = TOKEN_HEADERS.flatMap((name) => headers[name] ?? [])[0];
+    const token = WORKLOAD_TOKEN_HEADERS.flatMap((name) => headers[name] ?? [])[0];
     if (token === undefined) return undefined;
     const { policySession } = await identity.openToken(token, accountId);
     return policySession === undefined ? undefined : policy.carried.open(policySession, accountId);

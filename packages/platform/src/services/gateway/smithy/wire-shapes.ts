@@ -1,7 +1,7 @@
 import type { Shape, ShapeMember, ShapeTable, XmlNamespace } from '../http-tools/shape.ts';
 import { isObject } from '../tools/json-pointer.ts';
-import { formatOf } from './schemas.ts';
 import { localName, type Member, type Model, type ModelShape, type Traits } from './model.ts';
+import { formatOf } from './schemas.ts';
 
 const NUMBERS = new Set(['byte', 'short', 'integer', 'long', 'float', 'double', 'bigInteger', 'bigDecimal', 'intEnum']);
 

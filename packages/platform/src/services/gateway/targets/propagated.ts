@@ -6,7 +6,7 @@ import type { ToolCaller } from './target-kind.ts';
 
 /** The platform's, a credential's, and what says how a body is written. */
 const OWN =
-  /^(?:authorization|proxy-.*|cookie|host|content-length|content-type|content-encoding|accept-encoding|x-amz.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*)$/;
+  /^(?:authorization|proxy-.*|cookie|host|content-length|content-type|content-encoding|accept-encoding|x-amz.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*|workloadaccesstoken)$/;
 
 /** Whether no list passes that header on, its name in small letters. */
 function isNever(name: string): boolean {

@@ -1,7 +1,8 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { errors } from '@agentplatform/contract';
 import { ownerOf, type Principal } from '../../../kernel/auth/index.ts';
+import { Lru } from '../../../kernel/lru.ts';
 import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
 import { object, oneOf, record, storedText, text } from '../../../kernel/stored-shape.ts';
 import { type PolicyPrincipal, policyPrincipal } from '../decisions/policy-principal.ts';
@@ -19,6 +20,7 @@ export interface CarriedSession {
 const CONTEXT = 'agentplatform-policy-session';
 /** It travels in a workload access token, which agents get twice in headers. */
 const MOST_CHARS = 1_536;
+const MOST_SEALED = 1_000;
 const MOST_BYTES = 64 * 1024;
 
 const shape = object<CarriedSession>({
@@ -29,6 +31,8 @@ const shape = object<CarriedSession>({
 /** Seals and opens the policy sessions that travel with an agent's work. */
 export class CarriedSessions {
   readonly #key: KeyObject;
+  /** By the digest of what is sealed: the same session is the same text, so that what is kept by it is found again. */
+  readonly #sealed = new Lru<string, string>(MOST_SEALED);
 
   /** `key`: 32 secret bytes that all servers of one database share. */
   constructor(key: Uint8Array) {
@@ -44,8 +48,14 @@ export class CarriedSessions {
     const own = id !== undefined && who && { accountId, id, owner: ownerOf(principal), principal: who };
     const session = carried ?? own;
     if (!session) return undefined;
-    const sealed = seal(this.#key, deflateRawSync(JSON.stringify(session)), CONTEXT).toString('base64url');
-    return sealed.length > MOST_CHARS ? undefined : sealed;
+    const plain = JSON.stringify(session);
+    const digest = createHash('sha256').update(plain).digest('base64url');
+    const known = this.#sealed.get(digest);
+    if (known !== undefined) return known;
+    const sealed = seal(this.#key, deflateRawSync(plain), CONTEXT).toString('base64url');
+    if (sealed.length > MOST_CHARS) return undefined;
+    this.#sealed.set(digest, sealed);
+    return sealed;
   }
 
   /** Rejects with UnauthorizedException what was not sealed here for that account. */

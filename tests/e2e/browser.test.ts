@@ -261,9 +261,11 @@ async function namespacesOf(argument: string): Promise<Set<string>> {
 describe('InvokeBrowser', () => {
   it('does every action of mouse and keyboard to the page in front, and shows it', async () => {
     const browser = await playwright();
-    // Earlier tests left pages of theirs.
-    const page = await (browser.contexts()[0] ?? (await browser.newContext())).newPage();
-    await page.bringToFront();
+    const context = browser.contexts()[0] ?? (await browser.newContext());
+    const earlier = context.pages();
+    const page = await context.newPage();
+    // Playwright has every page that it holds say that it is visible: with those of earlier tests there were several in front.
+    for (const other of earlier) await other.close();
     await page.setContent(`<style>body{margin:0}textarea,div{user-select:none;position:absolute;left:0;width:200px;height:100px}</style>
       <textarea style="top:0"></textarea><div style="top:200px" draggable="false"></div><p style="height:5000px"></p>`);
     await page.evaluate(`window.seen = [];

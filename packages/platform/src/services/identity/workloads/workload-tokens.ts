@@ -3,6 +3,17 @@ import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import { Lru } from '../../../kernel/lru.ts';
 import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
+import {
+  list,
+  number,
+  orAbsent,
+  orNull,
+  type Shape,
+  StoredShapeError,
+  storedText,
+  text,
+  tuple,
+} from '../../../kernel/stored-shape.ts';
 import type { WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadUser } from './workload-user.ts';
 
@@ -54,6 +65,15 @@ type Claims = [
   policySession?: string,
 ];
 
+const CLAIMS: Shape<Claims> = tuple(
+  text,
+  text,
+  orNull(number),
+  number,
+  list(text),
+  orAbsent(orNull(tuple(orNull(text), orNull(text)))),
+  orAbsent(text),
+);
 const CONTEXT = 'agentplatform-workload-token';
 /** Of a user's names: twice what the wire takes as a user id, so that no token is too long for a header. */
 const MAX_USER_BYTES = 2048;
@@ -121,10 +141,10 @@ export class WorkloadTokens {
     // Letters that decode to the same bytes would make a second token of the first.
     if (sealed.toString('base64url') !== token) return undefined;
     try {
-      // Opened with our key: nobody but `issue` has written it.
-      return JSON.parse(open(this.#key, sealed, CONTEXT).toString()) as Claims;
+      return storedText(CLAIMS, open(this.#key, sealed, CONTEXT).toString());
     } catch (error) {
-      if (error instanceof SecretIntegrityError) return undefined;
+      // Opened with our key, and not written as `issue` does: by another version of the platform.
+      if (error instanceof SecretIntegrityError || error instanceof StoredShapeError) return undefined;
       throw error;
     }
   }

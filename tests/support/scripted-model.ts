@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 
@@ -64,12 +64,12 @@ export class ScriptedModel {
     this.#server.close();
   }
 
-  async #answer(request: Parameters<typeof json>[0] & { headers?: Record<string, string> }, response: ServerResponse) {
+  async #answer(request: IncomingMessage, response: ServerResponse) {
     const body = (await json(request)) as Record<string, unknown> & Pick<ScriptedRequest, 'model' | 'messages'>;
     const tools = (body.tools ?? []) as { function: { name: string } }[];
     const asked: ScriptedRequest = {
       ...{ model: body.model, messages: body.messages, body },
-      authorization: request.headers?.authorization,
+      authorization: request.headers.authorization,
       tools: tools.map((tool) => tool.function.name),
     };
     this.requests.push(asked);

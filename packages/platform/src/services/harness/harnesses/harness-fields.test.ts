@@ -50,7 +50,13 @@ describe.each([
 it('an update has the fields of a create, but for its name and its tags', () => {
   const of = (request: string) => Object.keys(planes.control.shapes[request]?.members ?? {});
   const beside = new Set(['harnessId', 'harnessName', 'tags']);
-  expect(of('UpdateHarnessRequest').filter((name) => !beside.has(name)).sort()).toEqual(
-    of('CreateHarnessRequest').filter((name) => !beside.has(name)).sort(),
+  expect(
+    of('UpdateHarnessRequest')
+      .filter((name) => !beside.has(name))
+      .sort(),
+  ).toEqual(
+    of('CreateHarnessRequest')
+      .filter((name) => !beside.has(name))
+      .sort(),
   );
 });

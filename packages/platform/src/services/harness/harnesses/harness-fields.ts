@@ -23,8 +23,10 @@ export const HARNESS_FIELDS: FieldTable<never> = {
   'authorizerConfiguration.customJWTAuthorizer.advertisedScopeMapping': 'served',
   'authorizerConfiguration.customJWTAuthorizer.customClaims.inboundTokenClaimName': 'served',
   'authorizerConfiguration.customJWTAuthorizer.customClaims.inboundTokenClaimValueType': 'served',
-  'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchValue.matchValueString': 'served',
-  'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchValue.matchValueStringList': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchValue.matchValueString':
+    'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchValue.matchValueStringList':
+    'served',
   'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchOperator': 'served',
   'authorizerConfiguration.customJWTAuthorizer.privateEndpoint': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.privateEndpointOverrides': PRIVATE,

@@ -49,9 +49,17 @@ describe('a new turn', () => {
     ['an end by the assistant', [user({ text: 'a' }), assistant({ text: 'b' })], /must be of the user/],
     ['two messages of one role', [user({ text: 'a' }), user({ text: 'b' })], /other role/],
     ['a result without its call', [user(result('a'))], /without the toolUse before it/],
-    ['a call without its result', [user({ text: 'a' }), assistant(use('x')), user({ text: 'b' })], /misses the toolResult for x/],
+    [
+      'a call without its result',
+      [user({ text: 'a' }), assistant(use('x')), user({ text: 'b' })],
+      /misses the toolResult for x/,
+    ],
     ['a result of another call', [user({ text: 'a' }), assistant(use('x')), user(result('x'), result('y'))], /y/],
-    ['a result twice', [user({ text: 'a' }), assistant(use('x')), user(result('x'), result('x'))], /two toolResult blocks/],
+    [
+      'a result twice',
+      [user({ text: 'a' }), assistant(use('x')), user(result('x'), result('x'))],
+      /two toolResult blocks/,
+    ],
     ['a call by the user', [user(use('x'))], /only the assistant/],
   ])('is not begun with %s', (_what, messages, problem) => {
     expect(() => turnInput(settled, messages)).toThrow(problem);
@@ -87,14 +95,30 @@ describe('a turn that waits for its client', () => {
     ['the calls alone', [calls], /must be the message of the assistant/],
     ['the results alone', [user(result('a'), result('b'))], /without the toolUse before it/],
     ['a missing call', [assistant(use('a')), user(result('a'), result('b'))], /misses the toolUse b/],
-    ['an unknown call', [assistant(use('a'), use('b'), use('z')), user(result('a'), result('b'))], /z, which the model did not call/],
+    [
+      'an unknown call',
+      [assistant(use('a'), use('b'), use('z')), user(result('a'), result('b'))],
+      /z, which the model did not call/,
+    ],
     ['a call twice', [assistant(use('a'), use('a'), use('b')), user(result('a'), result('b'))], /a twice/],
-    ['a call of another function', [assistant(use('a', 'other'), use('b')), user(result('a'), result('b'))], /calls other/],
+    [
+      'a call of another function',
+      [assistant(use('a', 'other'), use('b')), user(result('a'), result('b'))],
+      /calls other/,
+    ],
     ['a missing result', [calls, user(result('a'))], /misses the toolResult for b/],
     ['an unknown result', [calls, user(result('a'), result('b'), result('z'))], /z, which waits for none/],
     ['a result twice', [calls, user(result('a'), result('a'), result('b'))], /two toolResult blocks for a/],
-    ['a result of what the platform ran', [calls, user(result('a'), result('own'), result('b'))], /own, which waits for none/],
-    ['more messages', [calls, user(result('a'), result('b')), assistant({ text: 'x' })], /must be the message of the assistant/],
+    [
+      'a result of what the platform ran',
+      [calls, user(result('a'), result('own'), result('b'))],
+      /own, which waits for none/,
+    ],
+    [
+      'more messages',
+      [calls, user(result('a'), result('b')), assistant({ text: 'x' })],
+      /must be the message of the assistant/,
+    ],
   ])('does not go on with %s', (_what, messages, problem) => {
     expect(() => turnInput(waiting, messages)).toThrow(problem);
   });

@@ -68,7 +68,6 @@ describe.skipIf(!python)('boto3 reads the audit trail as that of CloudTrail', ()
     const env = {
       AWS_ACCESS_KEY_ID: stranger.accessKeyId,
       AWS_SECRET_ACCESS_KEY: stranger.secretAccessKey,
-      AWS_PROFILE: '',
     };
     expect((await botoOf(platform, env).trail(['LookupEvents', {}]))[0]?.error?.code).toMatch(/AccessDenied/);
     const allowed = [{ Effect: 'Allow', Action: 'cloudtrail:LookupEvents', Resource: '*' }];

@@ -111,8 +111,6 @@ export interface TargetKind {
   credentials?: CredentialRules;
   /** The document that a definition of this kind names, if it names one. */
   document?(definition: TargetDefinition): control.ApiSchemaConfiguration | undefined;
-  /** Ids of the memories that a definition of this kind names. */
-  memories?(definition: TargetDefinition): string[];
   /** Throws ValidationException for what the model's constraints do not say, and AccessDeniedException for what is not the caller's to use. */
   check?(definition: TargetDefinition, gateway: Gateway, caller: Caller): Promise<void> | void;
   /** Whether what such a target offers is asked for with each request, and not stored. */

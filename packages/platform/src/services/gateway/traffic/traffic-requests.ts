@@ -140,7 +140,8 @@ export class TrafficRequests implements PassService {
 
   async #follow(request: TrafficRequest, ruled: Ruled): Promise<UpstreamResponse> {
     if (ruled.route) return this.#ask(request, ruled.route);
-    const { route, answered } = await ruled.choose();
+    const { route, keep, answered } = await ruled.choose();
+    await keep?.();
     const answer = await this.#ask(request, route);
     await answered?.(answer.headers);
     return answer;

@@ -91,7 +91,7 @@ export class ExchangedTokens {
     const { token, discoveryUrl } = subjectToken;
     if (token === undefined)
       throw errors.validation(
-        'The user’s own token has more than 4 KB. It does not fit into the workload access token, so it cannot be exchanged.',
+        'The user’s own token does not fit into the workload access token, so it cannot be exchanged: it has more than 4 KB, or too much else travels beside it.',
         {
           remedy: 'Configure its issuer to put fewer claims into it.',
         },

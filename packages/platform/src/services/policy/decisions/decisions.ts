@@ -11,7 +11,7 @@ import type { CarriedSession } from '../sessions/carried-sessions.ts';
 import type { Happened, PolicySession, PolicySessions } from '../sessions/policy-sessions.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import type { PolicyGateway } from './policy-gateway.ts';
-import { type PolicyPrincipal, policyPrincipal } from './policy-principal.ts';
+import { type PolicyPrincipal, policyPrincipal, principalOf } from './policy-principal.ts';
 import { brokenFor, contentOf, type PolicySet } from './policy-set.ts';
 import type { OpenSet, PolicySets } from './policy-sets.ts';
 
@@ -298,7 +298,7 @@ function verdictOf(
 
 /** Whom policies decide about. */
 function whoOf({ principal, carried }: Pick<PolicyRequest, 'principal' | 'carried'>): PolicyPrincipal | undefined {
-  return carried?.principal ?? policyPrincipal(principal);
+  return carried ? principalOf(carried.first) : policyPrincipal(principal);
 }
 
 function happenedOf(request: PolicyRequest, kind: Happened['kind']): Happened {

@@ -32,7 +32,8 @@ export type TrailRow = Omit<ChainedRow, 'chain' | 'seq' | 'previous' | 'hash'> &
 const ITSELF = 'bedrock-agentcore';
 /** What is done with what is there: CloudTrail's data events. */
 const DATA =
-  /^(Invoke|Converse|Retrieve|Search|CreateEvent|GetEvent|ListEvents|DeleteEvent|Batch|PutObject|GetObject|DeleteObject|Start.*Session|Stop.*Session)/;
+  /^(Invoke|Converse|Retrieve|Search|Batch|CreateEvent|GetEvent|ListEvents|DeleteEvent|PutObject|GetObject|DeleteObject)/;
+const SESSIONS = /^(Start|Stop)(Runtime|Browser|CodeInterpreter)Session$/;
 const LOOKS = /^(Get|List|Read|Describe|Search|Retrieve|Lookup|Validate|Head|Pull|Doctor)/;
 /** Types of resources, by what their ARN has after the account; harnesses are recorded under the type of runtimes (spec, Audit). */
 const TYPES: Readonly<Record<string, string>> = {
@@ -73,8 +74,14 @@ export function typeOf(arn: string): string {
 }
 
 /** The id of an event: from its hash, so that it can be told to which row of the chain it belongs; of a row without one that of the request. */
-export const eventIdOf = ({ hash, requestId }: Pick<TrailRow, 'hash' | 'requestId'>): string =>
-  hash === null ? requestId : hash.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
+export function eventIdOf({ hash, requestId }: Pick<TrailRow, 'hash' | 'requestId'>): string {
+  if (hash === null) return requestId;
+  const cuts = [0, 8, 12, 16, 20, 32];
+  return cuts
+    .slice(1)
+    .map((to, part) => hash.slice(cuts[part], to))
+    .join('-');
+}
 
 /** The name that a caller goes by in lists: of a user, or of the session of a role. */
 export const usernameOf = (principal: string): string => principal.slice(principal.lastIndexOf('/') + 1);
@@ -85,12 +92,12 @@ export function cloudTrailRecord(
   { region, accountId }: { region: string; accountId: string },
 ): CloudTrailRecord {
   const { name, source } = eventOf(row.operation);
-  const data = DATA.test(name);
+  const data = DATA.test(name) || SESSIONS.test(name);
   const { resource, sourceIp, userAgent, errorCode } = row;
   return {
     eventVersion: '1.11',
     userIdentity: identityOf(row),
-    eventTime: new Date(row.at).toISOString().replace(/\.\d+Z$/, 'Z'),
+    eventTime: `${new Date(row.at).toISOString().slice(0, 19)}Z`,
     eventSource: source,
     eventName: name,
     awsRegion: region,

@@ -12,7 +12,7 @@ import { services } from './services.ts';
 const UNKEPT: Record<string, readonly string[]> = {
   'the storage itself': ['changes', 'changes_forgotten', 'schema_migrations'],
   'read at each use': [
-    ...['idempotency_records', 'browser_sessions', 'code_interpreter_sessions', 'jobs'],
+    ...['idempotency_records', 'browser_sessions', 'code_interpreter_sessions', 'jobs', 'harness_conversations'],
     ...['identity_authorizations', 'identity_refreshes', 'identity_portal_sessions', 'identity_portal_sign_ins'],
   ],
   'read at each use; the keys of the platform that are kept are made once and never change': ['secrets'],

@@ -3,9 +3,10 @@ import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { directoryEntries, type ImagesRoom, type LayerEntry, writeImage } from '../../kernel/images/index.ts';
+import type { Making } from '../../kernel/kept-tree.ts';
 import { type Preparation, type Preparations, soFar } from '../../kernel/preparations.ts';
 import { SandboxError, type SandboxProvider } from '../../kernel/sandbox/index.ts';
-import { type Making, PackageTrees, type Variant } from './package-trees.ts';
+import { PackageTrees, type Variant } from './package-trees.ts';
 
 export interface InterpreterImagesDeps {
   images: Pick<ImagesRoom, 'store' | 'bases' | 'layer'>;

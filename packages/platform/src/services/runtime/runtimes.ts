@@ -275,7 +275,7 @@ export class Runtimes {
     };
   }
 
-  /** Whoever deploys an agent could read what it is given, and reach what it reaches: for both there are rights of their own. */
+  /** Checks the caller's rights to the secrets and services of the agent: a person who deploys an agent could read these secrets and reach these services through it. */
   async #checkEnvironment(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
     const { secrets, endpoints } = environmentOf(definition);
     for (const name of new Set(Object.values(secrets)))

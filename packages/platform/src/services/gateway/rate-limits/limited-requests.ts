@@ -38,8 +38,8 @@ export class LimitedRequests {
   }
 
   /**
-   * Lets what came with one HTTP request through, one message or a batch, where each limit that a message falls under does. About as many tokens as
-   * it may take are held until it ends, and those that it took are counted. Rejects with ThrottlingException, which names the limit; nothing of it then counts.
+   * Admits the messages of one HTTP request (one, or a batch) if all limits that apply to them allow it. It reserves an estimate of the tokens until the request ends,
+   * and then counts those that were used. Rejects with ThrottlingException, which names the limit. A refused request counts for no limit.
    */
   async admit(limits: readonly OpenLimit[], messages: readonly Traffic[]): Promise<Admitted> {
     const held: Held = { undo: [], ends: new Map(), tokens: [] };

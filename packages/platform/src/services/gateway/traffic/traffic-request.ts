@@ -39,7 +39,7 @@ export class TrafficRequest {
     return this.#whole ?? this.passing.body;
   }
 
-  /** The same, whose answer nobody waits for any more once the signal aborts. What was read of the body is there; what was not is sent on once. */
+  /** The same request, given up when `signal` aborts. If the body has been read as a whole, it can be sent again. Otherwise it can be sent only once. */
   until(signal: AbortSignal): TrafficRequest {
     const onGone: Passing['onGone'] = (run) => onAbort(signal, run);
     const request = new TrafficRequest({ ...this, passing: { ...this.passing, body: this.body, signal, onGone } });

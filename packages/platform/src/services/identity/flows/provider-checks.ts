@@ -62,7 +62,7 @@ export class ProviderChecks {
     this.#deps = deps;
   }
 
-  /** As far as it goes without a person. Rejects with the signal's reason alone: what is wrong with the provider is what it finds. */
+  /** Checks the provider as far as possible without a person. Problems of the provider are findings, not errors. Rejects only with the signal's reason. */
   async start(provider: Oauth2Provider, wish: CheckWish, checker: Checker): Promise<Checked> {
     const findings = new Findings();
     const flow = wish.flow ?? flowOf(provider);

@@ -14,6 +14,7 @@ import {
   CreateGatewayCommand,
   CreateGatewayRuleCommand,
   CreateGatewayTargetCommand,
+  CreateHarnessEndpointCommand,
   CreateMemoryCommand,
   DeleteAgentRuntimeCommand,
   DeleteAgentRuntimeEndpointCommand,
@@ -22,6 +23,7 @@ import {
   DeleteGatewayCommand,
   DeleteGatewayRuleCommand,
   DeleteGatewayTargetCommand,
+  DeleteHarnessCommand,
   DeleteMemoryCommand,
   DeleteResourcePolicyCommand,
   GetAgentRuntimeCommand,
@@ -33,6 +35,7 @@ import {
   UpdateAgentRuntimeEndpointCommand,
   UpdateGatewayCommand,
   UpdateGatewayRuleCommand,
+  UpdateHarnessCommand,
   UpdateWorkloadIdentityCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CreateFunctionCommand, type LambdaClient, UpdateFunctionCodeCommand } from '@aws-sdk/client-lambda';
@@ -45,9 +48,11 @@ import { startCodeSession } from '../support/code-session.ts';
 import { deployAgent, untilReady } from '../support/deploy.ts';
 import { invokeFunction, lambdaClient, zipOf } from '../support/functions.ts';
 import { postMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { invokeHarness, newHarness, newSession, user } from '../support/harness.ts';
 import { assumeNewRole, newRole, newUser, setPolicy } from '../support/iam.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import type { TestPlatform } from '../support/platform-process.ts';
+import { ScriptedModel } from '../support/scripted-model.ts';
 import { ServerGroup, type ServerPair } from '../support/server-group.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
 import { StreamSigner } from '../support/websocket.ts';
@@ -436,6 +441,7 @@ describe('a server that has lost the feed', () => {
 
 describe('what has sandboxes of its own', () => {
   let servers: ServerGroup;
+  let model: ScriptedModel;
   let throughA: Clients;
   let throughB: Clients;
   let functionsOfA: LambdaClient;
@@ -446,8 +452,9 @@ describe('what has sandboxes of its own', () => {
     (await readdir(join(servers.dataDir('b'), 'sandboxes')).catch(() => [])).length;
 
   beforeAll(async () => {
+    model = await ScriptedModel.start();
     servers = await ServerGroup.open({
-      sandbox: ['--sandbox', 'oci'],
+      sandbox: ['--sandbox', 'oci', '--models-url', model.url, '--models-name', 'scripted'],
       leaseSeconds: 60,
       env: {
         AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim',
@@ -464,6 +471,7 @@ describe('what has sandboxes of its own', () => {
     for (const clients of [throughA, throughB]) clients?.close();
     for (const client of [functionsOfA, functionsOfB]) client?.destroy();
     await servers?.close();
+    model?.close();
   });
 
   it('code interpreters deleted through one server are gone on the other, with their sessions', async () => {
@@ -514,6 +522,32 @@ describe('what has sandboxes of its own', () => {
     await throughA.control.send(new DeleteBrowserCommand({ browserId }));
     const ask = new GetBrowserSessionCommand({ browserIdentifier: browserId, sessionId: id });
     await becomes(() => outcome(throughB.data.send(ask)), 'ResourceNotFoundException');
+    await until(async () => (await live()) === before, 60_000);
+  });
+
+  it('harnesses, their versions and endpoints; of a deleted one no session is left', async () => {
+    const before = await live();
+    const { arn: harnessArn = '', harnessId = '' } = await newHarness(first, throughA, {
+      systemPrompt: [{ text: 'One.' }],
+    });
+    /** What the model was told that answers through server b, or how it is refused. */
+    const told = async (qualifier?: string): Promise<unknown> => {
+      const messages = [user('Hi.')];
+      const call = { harnessArn, runtimeSessionId: newSession(), messages, ...(qualifier && { qualifier }) };
+      const refused = await outcome(invokeHarness(throughB, call));
+      return refused === 'done' ? model.requests.at(-1)?.messages[0]?.content : refused;
+    };
+    expect(await told()).toBe('One.');
+    await throughA.control.send(new UpdateHarnessCommand({ harnessId, systemPrompt: [{ text: 'Two.' }] }));
+    await becomes(told, 'Two.');
+    expect(await told('pinned')).toBe('ResourceNotFoundException');
+    await throughA.control.send(
+      new CreateHarnessEndpointCommand({ harnessId, endpointName: 'pinned', targetVersion: '1' }),
+    );
+    await becomes(() => told('pinned'), 'One.');
+    expect(await live()).toBeGreaterThan(before);
+    await throughA.control.send(new DeleteHarnessCommand({ harnessId }));
+    await becomes(told, 'ResourceNotFoundException');
     await until(async () => (await live()) === before, 60_000);
   });
 });

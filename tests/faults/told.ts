@@ -23,6 +23,8 @@ export async function becomes(call: () => Promise<unknown>, expected: unknown): 
   }
 }
 
+const HARNESSES = 'harnesses, their versions and endpoints; of a deleted one no session is left';
+
 /**
  * Whoever keeps something in memory that another server may change: its file and what the feed calls it, and the test in which two servers
  * show that it is told. A test fails for one that subscribes to a topic and does not stand here.
@@ -44,6 +46,12 @@ export const TOLD: Readonly<Record<string, string>> = {
   'services/gateway/outbound/target-guard.ts: gateway-target': 'whether the server behind a target is left alone',
   'services/gateway/targets/mcp-server/backend-connections.ts: gateway-target':
     'sessions with the servers behind targets',
+  'services/harness/harnesses/harness-store.ts: harness': HARNESSES,
+  'services/harness/harnesses/harness-store.ts: harness-endpoint': HARNESSES,
+  'services/harness/harnesses/harness-store.ts: harness-version': HARNESSES,
+  'services/harness/index.ts: harness': HARNESSES,
+  'services/harness/index.ts: harness-endpoint': HARNESSES,
+  'services/harness/index.ts: harness-version': HARNESSES,
   'services/identity/flows/stored-tokens.ts: identity_tokens': 'tokens of agents and users',
   'services/identity/index.ts: workload-identity': 'workload identities',
   'services/identity/providers/credential-providers.ts: api-key-credential-provider':

@@ -127,7 +127,7 @@ export interface RecordChange {
   namespace?: string;
   strategyId?: string;
   metadata?: Record<string, data.MemoryRecordMetadataValue>;
-  /** Days from now on, or never; absent: as many as it was given last, from now on. */
+  /** Days from now on, or never. If absent, the last number of days starts anew. */
   expiry?: number | 'never';
   at: Date;
 }

@@ -247,7 +247,7 @@ export class Runtimes {
     await Promise.allSettled(this.#background);
   }
 
-  /** Rejects with what is wrong with a definition; gives what it comes to beside what it says. */
+  /** Checks a definition and resolves with the values that follow from it. Rejects with the mistakes of the definition. */
   async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<Checked> {
     const { defaults, quotas, sandbox, agentSecrets } = this.#deps;
     const limits = { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes };

@@ -33,7 +33,7 @@ export interface GivenSecrets {
   /** By the name of the secret. */
   values: Map<string, Secret>;
   missing: string[];
-  /** Another after each change of any of them; says nothing of the values. */
+  /** Changes when any of the secrets changes. It reveals nothing about the values. */
   revision: string;
 }
 

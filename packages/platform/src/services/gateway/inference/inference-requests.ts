@@ -103,7 +103,7 @@ export class InferenceRequests implements TrafficHandler {
       const counted = countsTokens(request) ? { tokens: tokens() } : {};
       return { targetName: target.name, qualifiedModelId: `${target.name}/${modelId}`, body, ...counted };
     } catch (error) {
-      // It is told below, in the client's own format; what it asks for counts all the same.
+      // `handle` reports the error in the format of the client. The request still counts for the limits.
       if (error instanceof ServiceError) return { body };
       throw error;
     }

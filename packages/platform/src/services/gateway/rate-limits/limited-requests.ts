@@ -18,9 +18,9 @@ export interface Admitted {
   used(tokens: number): void;
 }
 
-/** What a request holds, and what it counted as already. */
+/** What a request has reserved and counted so far. */
 interface Held {
-  /** Gives back what counts for no request that was refused. */
+  /** Give the counts of a refused request back. */
   undo: (() => void)[];
   /** Places of connections, by bucket. */
   ends: Map<string, () => void>;
@@ -59,7 +59,7 @@ export class LimitedRequests {
       end();
       throw error;
     }
-    // Whoever leaves a stream is told what it took after it has ended.
+    // If a client leaves a stream early, the tokens become known only after the request has ended.
     const used = (tokens: number): void => {
       taken += tokens;
       if (ended) for (const { bucket } of held.tokens) this.#deps.permits.charge(bucket, tokens);

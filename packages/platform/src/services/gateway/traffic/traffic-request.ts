@@ -5,7 +5,7 @@ import type { OpenGateway } from '../gateway-tools.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { jsonOf, readWhole, textOf } from '../whole-body.ts';
 
-/** Of a body that is read whole, where nobody says otherwise. */
+/** The default limit of a body that is read as a whole. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 

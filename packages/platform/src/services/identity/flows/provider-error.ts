@@ -20,7 +20,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** The wire's error for it; what is no `ProviderError` is handed on. */
+/** The wire's error for a `ProviderError`. Other errors are returned unchanged. */
 export function toWireError(error: unknown): ServiceError | unknown {
   if (!(error instanceof ProviderError)) return error;
   const { kind, message } = error;

@@ -11,7 +11,7 @@ export interface RefreshesDeps {
   serverId: string;
 }
 
-/** The token that a hold is on, and what it goes with. */
+/** The token that a lease is for, with its provider and workload. */
 export interface HeldToken {
   key: string;
   accountId: string;

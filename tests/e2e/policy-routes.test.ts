@@ -6,9 +6,7 @@ import {
   type CreateGatewayCommandInput,
   CreateGatewayTargetCommand,
   type CreateGatewayTargetCommandInput,
-  CreatePolicyCommand,
   CreatePolicyEngineCommand,
-  GetPolicyCommand,
   TagResourceCommand,
   type TargetConfiguration,
   UntagResourceCommand,
@@ -25,6 +23,7 @@ import { deployAgent } from '../support/deploy.ts';
 import { postMcp, settledTarget, signingFetch } from '../support/gateway.ts';
 import { assumeNewRole, newUser } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { activePolicy } from '../support/policy.ts';
 
 const SESSION = 'x-amzn-bedrock-agentcore-policy-session-id';
 const MAY_INVOKE = [{ Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' }];
@@ -106,18 +105,7 @@ async function target({ id }: Ruled, name: string, configuration: object, more: 
   expect(found, JSON.stringify(found)).toMatchObject({ status: 'READY' });
 }
 
-async function policy({ id: policyEngineId }: Ruled['engine'], statement: string): Promise<void> {
-  const definition = statement.includes('temporal') ? { policy: { statement } } : { cedar: { statement } };
-  const { policyId } = await clients.control.send(
-    new CreatePolicyCommand({
-      ...{ policyEngineId, name: `p_${++made}`, definition, validationMode: 'IGNORE_ALL_FINDINGS' },
-    }),
-  );
-  const get = () => clients.control.send(new GetPolicyCommand({ policyEngineId, policyId }));
-  await expect.poll(async () => (await get()).status, { timeout: 30_000 }).not.toBe('CREATING');
-  const { status, statusReasons } = await get();
-  expect(status, statusReasons?.join('\n')).toBe('ACTIVE');
-}
+const policy = ({ id }: Ruled['engine'], statement: string) => activePolicy(clients, id, statement);
 
 const at = ({ arn }: Ruled) => `resource == AgentCore::Gateway::"${arn}"`;
 type Keys = Parameters<typeof signingFetch>[1];

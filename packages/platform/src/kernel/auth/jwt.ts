@@ -4,7 +4,7 @@ import { type JWTPayload, type JWTVerifyGetKey, errors as joseErrors, jwtVerify 
 import type { Clock } from '../clock.ts';
 import { Lru } from '../lru.ts';
 import { discoveryUrlOf } from './discovery-url.ts';
-import { checkRules, type JwtAuthorizerConfiguration, type RuleFailure } from './jwt-rules.ts';
+import { type Claims, checkRules, type JwtAuthorizerConfiguration, type RuleFailure } from './jwt-rules.ts';
 import type { Issuer, OidcDiscovery } from './oidc-discovery.ts';
 import type { OAuthPrincipal } from './principal.ts';
 
@@ -105,7 +105,7 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
       return verifyWith(token, current);
     });
     assertIssuedAt(payload, clock.now());
-    const until = Math.min(clock.now() + REMEMBER_MS, ((payload.exp ?? 0) + SKEW_SECONDS) * 1000);
+    const until = Math.min(clock.now() + REMEMBER_MS, tokenEnd(payload));
     remembered.set(digest, { payload, generation: current.generation, until });
     return { payload, digest };
   }
@@ -143,6 +143,11 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
       };
     },
   };
+}
+
+/** When a token with these claims counts no more, in milliseconds since the epoch. */
+export function tokenEnd({ exp }: Claims): number {
+  return ((typeof exp === 'number' ? exp : 0) + SKEW_SECONDS) * 1000;
 }
 
 /** As `OAuthPrincipal.vouchedBy`. Below its name is not enough: at such places others may have pages of their own. */

@@ -7,6 +7,7 @@ export async function platformKey(
   secrets: Secrets,
   accountId: string,
   use:
+    | 'audit'
     | 'page-tokens'
     | 'peers'
     | 'sandbox-credentials'

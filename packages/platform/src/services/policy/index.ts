@@ -125,7 +125,7 @@ export function createPolicyService(deps: PolicyServiceDeps): Service<PolicyServ
       decide: (request) => decisions.decide(request),
       permitted: (gateway, caller, actions) => decisions.permitted(gateway, caller, actions),
       sessionHeader: SESSION_HEADER,
-      carried: new CarriedSessions(deps.carriedKey),
+      carried: new CarriedSessions({ ...deps, key: deps.carriedKey }),
     },
     start: async () => undefined,
     stop: () => deps.evaluator.close(),

@@ -1,4 +1,7 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
+import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import type { TraceContext } from '../../kernel/telemetry/index.ts';
 import { allowlistProblem, containerHeaders } from './container-headers.ts';
@@ -51,6 +54,26 @@ describe('container headers', () => {
     expect(sent).toMatchObject({ traceparent: `00-${trace.traceId}-${trace.spanId}-01`, baggage: 'kept=1' });
     expect(sent).not.toHaveProperty('tracestate');
     expect(sent['x-amzn-trace-id']).toBe(`Root=1-11111111-${'1'.repeat(24)};Parent=${trace.spanId};Sampled=1`);
+  });
+
+  it('have one bound together, with which a server of Node takes them, and are refused beyond it', async () => {
+    const name = 'x-amzn-bedrock-agentcore-runtime-custom-a';
+    const list = (length: number) =>
+      containerHeaders({
+        headers: { [name]: 'a'.repeat(length) },
+        ...{ sessionId: 's', requestId: 'r', workloadToken: 't'.repeat(7168), callbackUrl: undefined },
+        ...{ allowlist: [], bearer: false },
+      });
+    const bytesOf = (all: string[]) => all.reduce((sum, text) => sum + text.length + 2, 0);
+    const most = 15_872 - bytesOf(list(0));
+    expect(() => list(most + 1)).toThrow(/headers for the agent have 15873 bytes/);
+    const server = createServer((_, res) => res.end());
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    const { statusCode, body } = await request(`http://127.0.0.1:${port}/${'p'.repeat(200)}`, { headers: list(most) });
+    await body.dump();
+    server.close();
+    expect(statusCode).toBe(200);
   });
 
   it("carry the platform's own callback address, and no caller's", () => {

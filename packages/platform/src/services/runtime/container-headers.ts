@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { errors } from '@agentplatform/contract';
 import { CARRIED_SESSION_HEADER, WORKLOAD_TOKEN_HEADERS } from '../../kernel/auth/index.ts';
 import { isTraceHeader, TRACE_HEADERS, type TraceContext, traceHeaders } from '../../kernel/telemetry/index.ts';
 
@@ -47,6 +48,9 @@ const PLATFORMS_OWN = new Set(['workloadaccesstoken', CALLBACK_HEADER, CARRIED_S
 /** Of the AWS APIs and their SDKs. */
 const AWS = /^(x-amzn?-|amz-sdk-)/;
 
+/** Of all that a container gets, names included: the servers of agents take 16 KB as a rule, with the first line and the headers of the connection. */
+const MOST_BYTES = 15_872;
+
 export interface ContainerRequest {
   headers: IncomingHttpHeaders;
   sessionId: string;
@@ -66,7 +70,7 @@ export interface ContainerRequest {
 /**
  * The headers that a container gets, as undici's flat list (COMPATIBILITY 1, "Headers that reach the container"): session and
  * request id, workload access token, callback address, content and trace headers, `…-Runtime-Custom-*`, and what the allowlist names. A SigV4
- * Authorization header never.
+ * Authorization header never. Throws ValidationException for more than the servers of agents take.
  */
 export function containerHeaders(request: ContainerRequest): string[] {
   const { headers, sessionId, requestId, workloadToken, callbackUrl, trace, allowlist, bearer } = request;
@@ -95,7 +99,17 @@ export function containerHeaders(request: ContainerRequest): string[] {
     const value = headers[name];
     if (typeof value === 'string') list.push(name, value);
   }
+  refuseLong(list);
   return list;
+}
+
+function refuseLong(list: readonly string[]): void {
+  // Each line has a colon, a space and its end.
+  const bytes = list.reduce((sum, text) => sum + text.length + 2, 0);
+  if (bytes > MOST_BYTES)
+    throw errors.validation(`The headers for the agent have ${bytes} bytes. Together they may have ${MOST_BYTES}.`, {
+      remedy: 'Send fewer or shorter headers of those that reach the agent, or a bearer token with fewer claims.',
+    });
 }
 
 function mayPass(name: string, bearer: boolean): boolean {

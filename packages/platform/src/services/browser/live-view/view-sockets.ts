@@ -47,6 +47,8 @@ const PORT = 8080;
 const PROTOCOL = 'agentplatform.live-view';
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20;
 const PING_EVERY_MS = 30_000;
+/** What taking control asks for, as the operation does. */
+const UPDATE_ACTION = 'bedrock-agentcore:UpdateBrowserStream';
 const MAX_VIEWERS = 20;
 /** How long after its browser a session ends that ends. */
 const EXITS_WITHIN_MS = 3000;
@@ -160,7 +162,7 @@ export class ViewSockets implements SocketService {
       readOnly: ticket.mode === 'read-only',
       automation: record.automation,
       async setAutomation(status) {
-        await require('bedrock-agentcore:UpdateBrowserStream', record.browserArn);
+        await require(UPDATE_ACTION, record.browserArn);
         await sessions.setAutomation(record, status);
         automationChanged(session, status);
       },

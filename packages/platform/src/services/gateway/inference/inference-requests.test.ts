@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { errors } from '@agentplatform/contract';
 import pino from 'pino';
 import { beforeEach, expect, it, vi } from 'vitest';
 import type { Principal } from '../../../kernel/auth/index.ts';
@@ -31,6 +32,8 @@ let limits: RateLimit[];
 
 beforeEach(() => {
   vi.resetAllMocks();
+  hold.mockResolvedValue({ end: () => undefined, used: () => undefined });
+  kept.length = 0;
   rules = [];
   limits = [];
 });
@@ -47,6 +50,10 @@ function target(name: string, ...models: string[]): LiveTarget {
   return { name, live, arn: `${ARN}/target/${name}` } as LiveTarget;
 }
 
+const kept: string[] = [];
+const sticky = { ...noSessions, keep: async (_: unknown, name: string) => void kept.push(name) };
+const hold = vi.fn<Budgets['hold']>();
+
 const requests = new InferenceRequests({
   ...{
     clock,
@@ -54,11 +61,11 @@ const requests = new InferenceRequests({
     log: pino({ level: 'silent' }),
     credentials: { of },
     onUse: () => undefined,
-    budgets: { hold: async () => ({ end: () => undefined, used: () => undefined }) } satisfies Pick<Budgets, 'hold'>,
+    budgets: { hold } satisfies Pick<Budgets, 'hold'>,
     cache: new AnswerCache(clock),
   },
   chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
-  routing: new Routing({ sticky: noSessions, random: () => 0.5 }),
+  routing: new Routing({ sticky, random: () => 0.5 }),
   outbound: { apart: () => ({ fetch }) } as unknown as ProviderOutboundDeps['outbound'],
   guard: { run: (_target, work) => work(() => undefined) },
 });
@@ -67,7 +74,7 @@ const requests = new InferenceRequests({
 const targets = [target('first', 'vendor.small', 'gpt-*'), target('second', 'large')];
 
 /** What a chat asks for at a gateway with two targets. */
-function asked(body: object | string): TrafficRequest {
+function asked(body: object | string, headers: Record<string, string> = {}): TrafficRequest {
   const gateway = { arn: ARN, id: 'one-0123456789' } as Gateway;
   const path = '/v1/chat/completions';
   const passing = {
@@ -77,8 +84,18 @@ function asked(body: object | string): TrafficRequest {
   } as unknown as Passing;
   return new TrafficRequest({
     ...{ open: openGateway(gateway, targets, new Map(), { rules, limits }), passing, word: 'inference', path },
-    caller: { principal, requestId: 'r', headers: {}, query: new URLSearchParams() },
+    caller: { principal, requestId: 'r', headers, query: new URLSearchParams() },
   });
+}
+
+/** A model that answers everything. */
+function answers(): void {
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }];
+  fetch.mockImplementation(async (url) => ({
+    ...{ status: 200, headers: { 'content-type': 'application/json' }, url: String(url) },
+    body: Readable.from([Buffer.from(JSON.stringify({ choices, usage: { prompt_tokens: 1, completion_tokens: 1 } }))]),
+    ...({} as Pick<Awaited<ReturnType<Outbound['fetch']>>, 'bytes' | 'text' | 'json'>),
+  }));
 }
 
 const rule = (conditions: Rule['conditions'], staticRoute: { targetName: string; model?: string }): Rule => ({
@@ -132,12 +149,7 @@ it('what is no request for a model counts for its caller alone', async () => {
 });
 
 it('each caller’s credential goes with his own requests, also to a model that was asked before', async () => {
-  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }];
-  fetch.mockImplementation(async (url) => ({
-    ...{ status: 200, headers: { 'content-type': 'application/json' }, url: String(url) },
-    body: Readable.from([Buffer.from(JSON.stringify({ choices, usage: { prompt_tokens: 1, completion_tokens: 1 } }))]),
-    ...({} as Pick<Awaited<ReturnType<Outbound['fetch']>>, 'bytes' | 'text' | 'json'>),
-  }));
+  answers();
   const seen: unknown[] = [];
   for (const token of ['one', 'two', 'one']) {
     const headers = { authorization: `Bearer ${token}` };
@@ -147,4 +159,24 @@ it('each caller’s credential goes with his own requests, also to a model that 
     seen.push(fetch.mock.lastCall?.[1]?.headers?.authorization);
   }
   expect(seen).toEqual(['Bearer one', 'Bearer two', 'Bearer one']);
+});
+
+it('a session under a weighted rule is kept by a request that goes to its model, and by none that is refused', async () => {
+  const trafficSplit = ['old', 'new'].map((name) => ({ name, targetName: 'second', weight: 50, model: 'large' }));
+  const weighted = { routeToTarget: { weightedRoute: { trafficSplit } } };
+  rules = [{ ...rule([], { targetName: 'second' }), actions: [weighted] }];
+  const headers = { 'mcp-session-id': 'one' };
+  const said = { model: 'large', messages: [{ role: 'user', content: 'Hi' }] };
+  answers();
+  of.mockResolvedValue({ headers: {}, query: [], secrets: [] });
+  // A limit or a policy refuses it: it is aimed at a target, and goes there no more.
+  expect(await requests.aim(asked(said, headers))).toMatchObject({ targetName: 'second' });
+  hold.mockRejectedValueOnce(errors.throttled('The budget is used up.'));
+  expect(await requests.handle(asked(said, headers), () => undefined)).toMatchObject({ status: 429 });
+  for (const one of trafficSplit) one.targetName = 'nowhere';
+  expect(await requests.handle(asked(said, headers), () => undefined)).toMatchObject({ status: 404 });
+  expect(kept).toEqual([]);
+  for (const one of trafficSplit) one.targetName = 'second';
+  expect(await requests.handle(asked(said, headers), () => undefined)).toMatchObject({ status: 200 });
+  expect(kept).toHaveLength(1);
 });

@@ -21,7 +21,7 @@ import { errorCodeOf } from '../../../kernel/telemetry/index.ts';
 import { type AnswerCache, type Budgets, cacheKey, guardedModel } from '../guard-rails/index.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { Admitted } from '../rate-limits/index.ts';
-import type { FallbackChain, Route, Routing } from '../rules/index.ts';
+import type { Chosen, FallbackChain, Route, Routing } from '../rules/index.ts';
 import type { LiveTarget } from '../targets/target.ts';
 import type { Aimed, TrafficHandler, TrafficRequest } from '../traffic/index.ts';
 import { callerOf, type ModelUse } from '../usage/index.ts';
@@ -70,6 +70,8 @@ interface Asked {
   call: ClientCall;
   /** What a rule says. */
   rule: Route | undefined;
+  /** Keeps the session of the request where the rule has sent it; once it was let in. */
+  keep: Chosen['keep'];
   /** Where it goes first, always the same. Throws ResourceNotFoundException where no target has the model. */
   first(): ModelRoute;
   /** About how many it may take. */
@@ -101,7 +103,7 @@ export class InferenceRequests implements TrafficHandler {
       const counted = countsTokens(request) ? { tokens: tokens() } : {};
       return { targetName: target.name, qualifiedModelId: `${target.name}/${modelId}`, body, ...counted };
     } catch (error) {
-      // It is told below, in the client's own format; what it asks for counts all the same.
+      // `handle` reports the error in the format of the client. The request still counts for the limits.
       if (error instanceof ServiceError) return { body };
       throw error;
     }
@@ -121,7 +123,7 @@ export class InferenceRequests implements TrafficHandler {
     }
   }
 
-  /** The answer that the same caller got to the same before, where the gateway's owner asks for that; else a new one, as far as budgets go. */
+  /** The cached answer to the same request of the same caller, if the cache is on. Otherwise a new answer, if the budgets allow it. */
   async #answer(request: TrafficRequest, api: ClientApi, used: Admitted['used']): Promise<UpstreamResponse> {
     const { open, passing } = request;
     const asked = await this.#read(request, api);
@@ -147,7 +149,11 @@ export class InferenceRequests implements TrafficHandler {
 
   async #ask(
     request: TrafficRequest,
-    { asked: { call, rule, first }, api, ...more }: { asked: Asked; api: ClientApi } & Pick<Attempted, 'key' | 'used'>,
+    {
+      asked: { call, rule, keep, first },
+      api,
+      ...more
+    }: { asked: Asked; api: ClientApi } & Pick<Attempted, 'key' | 'used'>,
   ): Promise<UpstreamResponse> {
     const { open, passing } = request;
     const attempt = (asking: TrafficRequest, route: ModelRoute) => this.#attempt(asking, { call, route, ...more });
@@ -155,8 +161,11 @@ export class InferenceRequests implements TrafficHandler {
     return this.#deps.chain.run(
       rule,
       { scope: open.gateway.arn, model: call.model },
-      async ({ targetName, model = call.model }, signal) =>
-        attempt(request.until(signal), this.#routes.at(open, targetName, model, api)),
+      async ({ targetName, model = call.model }, signal) => {
+        const route = this.#routes.at(open, targetName, model, api);
+        await keep?.();
+        return attempt(request.until(signal), route);
+      },
       passing.signal,
     );
   }
@@ -224,7 +233,8 @@ export class InferenceRequests implements TrafficHandler {
     const said = await request.json(MAX_BYTES);
     const call = clientCall(api, { path, headers, body }, said);
     const ruled = this.#deps.routing.find(open, { word, principal, headers, model: call.model });
-    const rule = ruled && (ruled.route ?? (await ruled.choose()).route);
+    const chosen: Chosen | undefined = ruled?.choose ? await ruled.choose() : ruled;
+    const rule = chosen?.route;
     let route: ModelRoute | undefined;
     const first = (): ModelRoute => {
       route ??= rule
@@ -232,7 +242,7 @@ export class InferenceRequests implements TrafficHandler {
         : this.#routes.find(open, call.model, api);
       return route;
     };
-    return { call, rule, first, tokens: () => tokensAskedFor(said) };
+    return { call, rule, keep: chosen?.keep, first, tokens: () => tokensAskedFor(said) };
   }
 
   async #modelOf(request: TrafficRequest, route: ModelRoute): Promise<Model> {
@@ -270,7 +280,7 @@ export class InferenceRequests implements TrafficHandler {
   }
 }
 
-/** Of whole answers, where the owner of the gateway asks for that: nobody is given what another caller was answered. */
+/** The key of an answer in the cache; undefined if the cache is off or the client asks for a stream. The key contains the caller, so nobody gets the answer of another caller. */
 function cacheKeyOf({ open, passing }: TrafficRequest, { api, path, asked, body }: ClientCall): string | undefined {
   const { gateway, guardRails } = open;
   if (guardRails.cacheSeconds === 0 || asked.stream === true) return undefined;

@@ -4,6 +4,7 @@ import type { Caller } from '../../../kernel/service.ts';
 import type { IdentityPort, OauthCredentialRequest, WorkloadUser } from '../../identity/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
+import { memoriesOf } from '../targets/target-memories.ts';
 import { authorizerProblem } from './authorizer-problem.ts';
 import type { BackendSigning } from './backend-signing.ts';
 import { ConsentNeeded } from './consent-needed.ts';
@@ -83,10 +84,11 @@ export class TargetCredentials {
    */
   async of(
     target: Pick<LiveTarget, 'name' | 'consent'>,
-    { credentialProviderConfigurations: [configuration], given: memories }: TargetDefinition,
+    definition: TargetDefinition,
     gateway: Gateway,
     { principal, signal }: { principal: Principal | undefined; signal: AbortSignal },
   ): Promise<Credential> {
+    const [configuration] = definition.credentialProviderConfigurations;
     if (!configuration) return NO_CREDENTIAL;
     const { credentialProviderType: type, credentialProvider } = configuration;
     const {
@@ -94,7 +96,7 @@ export class TargetCredentials {
       oauthCredentialProvider: oauth,
       iamCredentialProvider: iam,
     } = credentialProvider ?? {};
-    if (type === 'GATEWAY_IAM_ROLE') return this.#deps.signing.asRole(gateway, iam, memories);
+    if (type === 'GATEWAY_IAM_ROLE') return this.#deps.signing.asRole(gateway, iam, memoriesOf(definition, gateway));
     if (type === 'CALLER_IAM_CREDENTIALS') {
       if (principal?.kind !== 'iam')
         throw errors.unauthorized('The target is called as its caller, who signed nothing.');

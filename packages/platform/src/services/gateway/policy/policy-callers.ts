@@ -4,6 +4,7 @@ import type { IdentityPort } from '../../identity/index.ts';
 import type { CarriedSession, PolicyPort } from '../../policy/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
+import { refuseUnknown, voucherOf } from './vouchers.ts';
 
 export interface PolicyCallersDeps {
   identity: Pick<IdentityPort, 'openToken'>;
@@ -25,20 +26,29 @@ export class PolicyCallers {
     return [headers[this.#deps.policy.sessionHeader]].flat()[0];
   }
 
-  /** The session that an agent goes on with for its caller. Rejects with UnauthorizedException for a workload access token that counts no more. */
-  async carried({ accountId }: Pick<Gateway, 'accountId'>, { headers }: Asking): Promise<CarriedSession | undefined> {
+  /**
+   * The session that an agent goes on with for its caller. Rejects with UnauthorizedException for a workload access token and a session that count no
+   * more, and with AccessDeniedException for a session that was begun by somebody whom this gateway would not let in.
+   */
+  async carried(gateway: Gateway, { headers }: Asking): Promise<CarriedSession | undefined> {
+    const { accountId } = gateway;
     const { identity, policy } = this.#deps;
     const token = WORKLOAD_TOKEN_HEADERS.flatMap((name) => headers[name] ?? [])[0];
     if (token === undefined) return undefined;
     const { policySession } = await identity.openToken(token, accountId);
-    return policySession === undefined ? undefined : policy.carried.open(policySession, accountId);
+    if (policySession === undefined) return undefined;
+    const session = policy.carried.open(policySession, accountId);
+    refuseUnknown(gateway, session);
+    return session;
   }
 
   /** What a request to a runtime of this platform says of the policy session that it is a part of. */
-  async headersFor(gateway: Pick<Gateway, 'accountId'>, asking: Asking): Promise<Record<string, string>> {
+  async headersFor(gateway: Gateway, asking: Asking): Promise<Record<string, string>> {
     const carried = await this.carried(gateway, asking).catch(unlessRefused);
-    const session = { principal: asking.principal, accountId: gateway.accountId, id: this.sessionOf(asking) };
-    const sealed = this.#deps.policy.carried.seal(session, carried);
+    const { principal } = asking;
+    const vouchedBy = voucherOf(gateway, principal);
+    const caller = { principal, accountId: gateway.accountId, id: this.sessionOf(asking), vouchedBy };
+    const sealed = this.#deps.policy.carried.seal(caller, carried);
     return sealed === undefined ? {} : { [CARRIED_SESSION_HEADER]: sealed };
   }
 }

@@ -12,11 +12,13 @@ export type Route = Pick<control.StaticRoute, 'targetName' | 'model' | 'fallback
 /** Where a rule sends a request. */
 export type Ruled =
   | { route: Route; choose?: undefined }
-  /** To one of two: `choose` draws it, or finds that of the request's session. */
+  /** To one of two: `choose` draws it, or finds that of the request's session. It writes nothing. */
   | { route?: undefined; choose(): Promise<Chosen> };
 
 export interface Chosen {
   route: Route;
+  /** To be called once the request goes there: its session stays. Absent where it is of none. */
+  keep?(): Promise<void>;
   /** To be told the headers of the answer: a session that begins with it stays. Absent where the request is of a session already. */
   answered?(headers: Headers): Promise<void>;
 }
@@ -25,14 +27,14 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Split = readonly control.TargetTrafficSplitEntry[];
 
 export interface RoutingDeps {
-  sticky: Pick<StickySessions, 'nameOf' | 'begin'>;
+  sticky: Pick<StickySessions, 'nameOf' | 'keep' | 'begin'>;
   /** From 0 to 1. */
   random(): number;
 }
 
 /** Sessions that are known without a target that says where they are. */
 const USUAL_SESSIONS = ['x-amzn-bedrock-agentcore-runtime-session-id', 'mcp-session-id'];
-/** Of sessions whose target does not say it. Longer there is none. */
+/** The default idle time of a session, which is also the longest. */
 const LONGEST_SECONDS = 86_400;
 
 /** Finds where the rules of a gateway send requests. */
@@ -61,9 +63,11 @@ export class Routing {
     const session = sessionIn(rule, split, targets, headers);
     if (session) {
       const usual = drawn(split, shareOf(session.key)).name;
-      const draw = { usual, anew: drawn(split, random()).name, names: split.map(({ name }) => name) };
-      const name = await sticky.nameOf(session, draw);
-      return { route: split.find((one) => one.name === name) ?? drawn(split, random()) };
+      const anew = (seenAt: string) => drawn(split, shareOf(`${session.key} ${seenAt}`)).name;
+      const names = split.map(({ name }) => name);
+      const name = await sticky.nameOf(session, { usual, anew, names });
+      const route = split.find((one) => one.name === name) ?? drawn(split, random());
+      return { route, keep: () => sticky.keep(session, name, names) };
     }
     const route = drawn(split, random());
     const answered = async (answer: Headers): Promise<void> => {

@@ -22,8 +22,8 @@ export interface StickySession {
 export interface Draw {
   /** By its hash: what every server says that cannot ask the database. */
   usual: string;
-  /** Once it has been idle for too long. */
-  anew: string;
+  /** Once it has been idle for too long: by when it was seen last, so that all servers draw the same. */
+  anew(seenAt: string): string;
   /** What the rule has now. */
   names: readonly string[];
 }
@@ -47,31 +47,41 @@ export class StickySessions {
     this.#deps = deps;
   }
 
-  /** The name that the session has, or is given now. */
+  /** The target of the session, or the one that it would get. This writes nothing, so that refused requests do not fill the table. */
   async nameOf({ key, timeoutSeconds }: StickySession, { usual, anew, names }: Draw): Promise<string> {
-    const now = this.#deps.clock.monotonic();
     const known = this.#known.get(key);
-    const idleMs = timeoutSeconds * 1000;
-    if (
-      known &&
-      names.includes(known.name) &&
-      now < known.seenAt + idleMs &&
-      now < known.writtenAt + idleMs * TOLD_PART
-    ) {
-      known.seenAt = now;
-      return known.name;
-    }
+    if (known && names.includes(known.name) && this.#isFresh(known, timeoutSeconds)) return known.name;
     try {
-      // What the database knows is at most so much older than what happened.
-      const lapse = timeoutSeconds * (1 + TOLD_PART);
-      const [row] = await this.#deps.database.query<{ name: string }>(GIVE, [hashOf(key), usual, anew, lapse, names]);
-      const name = row?.name ?? usual;
-      this.#known.set(key, { name, seenAt: now, writtenAt: now });
-      return name;
+      const [row] = await this.#deps.database.query<FoundSession>(FIND, [hashOf(key), lapseOf(timeoutSeconds)]);
+      if (!row || !names.includes(row.name)) return usual;
+      return row.idle ? anew(row.seen) : row.name;
     } catch (error) {
       this.#deps.log.warn({ err: error }, 'a session goes where its hash says: what it was given cannot be asked for');
       return known && names.includes(known.name) ? known.name : usual;
     }
+  }
+
+  /** The session goes on, or begins, under the name that it has by `nameOf`. */
+  async keep({ key, timeoutSeconds }: StickySession, name: string, names: readonly string[]): Promise<void> {
+    const now = this.#deps.clock.monotonic();
+    const known = this.#known.get(key);
+    if (known?.name === name && this.#isFresh(known, timeoutSeconds)) {
+      known.seenAt = now;
+      return;
+    }
+    try {
+      const given = [hashOf(key), name, lapseOf(timeoutSeconds), names];
+      const [row] = await this.#deps.database.query<{ name: string }>(GIVE, given);
+      this.#known.set(key, { name: row?.name ?? name, seenAt: now, writtenAt: now });
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'a session goes where its hash says: what it was given cannot be kept');
+    }
+  }
+
+  #isFresh({ seenAt, writtenAt }: KnownSession, timeoutSeconds: number): boolean {
+    const now = this.#deps.clock.monotonic();
+    const idleMs = timeoutSeconds * 1000;
+    return now < seenAt + idleMs && now < writtenAt + idleMs * TOLD_PART;
   }
 
   /** A session that the answer of that entry has begun stays there. One that is known already is nobody's to move. */
@@ -87,13 +97,30 @@ export class StickySessions {
   }
 }
 
-/** $1 session, $2 what it is given first, $3 what it is given after it was idle for $4 seconds or its rule has changed, $5 what the rule has. */
+/** What the database knows is at most so much older than what happened. */
+function lapseOf(timeoutSeconds: number): number {
+  return timeoutSeconds * (1 + TOLD_PART);
+}
+
+interface FoundSession {
+  name: string;
+  /** When it was seen last, as a text that is the same for everybody. */
+  seen: string;
+  idle: boolean;
+}
+
+/** $1 session, $2 after how many seconds it is idle. */
+const FIND = `
+  SELECT name, extract(epoch FROM seen_at)::text AS seen,
+    seen_at < clock_timestamp() - make_interval(secs => $2::float8) AS idle
+  FROM gateway_sticky_sessions WHERE session = $1`;
+
+/** $1 session, $2 what it is given first, after it was idle for $3 seconds, and after its rule has changed, $4 what the rule has. */
 const GIVE = `
   INSERT INTO gateway_sticky_sessions AS s (session, name, seen_at) VALUES ($1, $2, clock_timestamp())
   ON CONFLICT (session) DO UPDATE SET
     name = CASE
-      WHEN s.name <> ALL ($5::text[]) THEN excluded.name
-      WHEN s.seen_at < clock_timestamp() - make_interval(secs => $4::float8) THEN $3
+      WHEN s.name <> ALL ($4::text[]) OR s.seen_at < clock_timestamp() - make_interval(secs => $3::float8) THEN $2
       ELSE s.name END,
     seen_at = clock_timestamp()
   RETURNING name`;

@@ -26,7 +26,7 @@ export interface ToolCaller {
   /** Of the request to the gateway, names in small letters. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
   query: URLSearchParams;
-  /** Of the request; what is done for it becomes a part of it. */
+  /** The span of the request. Spans of the work for it become its children. */
   span?: Span | undefined;
   /** Adds these headers of a target's answer to that of the gateway, while none of it is sent. */
   passBack?(headers: Readonly<Record<string, string>>): void;
@@ -111,8 +111,6 @@ export interface TargetKind {
   credentials?: CredentialRules;
   /** The document that a definition of this kind names, if it names one. */
   document?(definition: TargetDefinition): control.ApiSchemaConfiguration | undefined;
-  /** Ids of the memories that a definition of this kind names. */
-  memories?(definition: TargetDefinition): string[];
   /** Throws ValidationException for what the model's constraints do not say, and AccessDeniedException for what is not the caller's to use. */
   check?(definition: TargetDefinition, gateway: Gateway, caller: Caller): Promise<void> | void;
   /** Whether what such a target offers is asked for with each request, and not stored. */

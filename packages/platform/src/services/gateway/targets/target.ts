@@ -14,7 +14,7 @@ export type TargetDefinition = Pick<
   credentialProviderConfigurations: control.CredentialProviderConfiguration[];
   /** PEM of the authority of the target's certificates, as it was when it was named; no part of the wire. */
   certificateAuthority?: string | undefined;
-  /** ARNs of the memories that whoever defined the target gave it for the gateway's role; no part of the wire. */
+  /** ARNs of the memories that whoever defined the target gave it for the gateway's role; absent where it names none, and in one of before November 2026. No part of the wire. */
   given?: readonly string[] | undefined;
 };
 

@@ -33,6 +33,7 @@ import {
 import { TARGET_FIELDS } from './target-fields.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 import { TargetMaking } from './target-making.ts';
+import { memoriesNamed } from './target-memories.ts';
 import type { TargetQuota } from './target-quota.ts';
 
 export interface TargetsDeps {
@@ -271,14 +272,14 @@ export class Targets {
     const kind = kindOf(definition, kinds);
     await kind.check?.(definition, gateway, ctx);
     await credentials.check(definition, { gateway, caller: ctx, rules: kind.credentials ?? USUAL_CREDENTIALS });
-    const [texts, field] = [kind.memories?.(definition) ?? [], 'targetConfiguration'];
+    const [texts, field] = [memoriesNamed(definition), 'targetConfiguration'];
     const given = await givenMemories(ctx, { texts, region: this.#deps.region, field });
     const document = await documents.read(kind.document?.(definition), ctx);
-    return { definition: { ...definition, ...(given.length > 0 && { given }) }, document };
+    return { definition: { ...definition, ...(texts.length > 0 && { given }) }, document };
   }
 }
 
-/** What comes to what is stored with a call; what is made of it comes later. */
+/** The bytes that a call stores at once: the definition and the document. The tools that are made from them are stored later. */
 function bytesOf(definition: TargetDefinition, document = ''): number {
   return Buffer.byteLength(JSON.stringify(definition)) + Buffer.byteLength(document);
 }

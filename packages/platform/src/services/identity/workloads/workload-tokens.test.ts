@@ -43,6 +43,28 @@ describe('a workload access token', () => {
       expect(await tokens.open(tokens.issue(one).token, ACCOUNT)).toEqual(one);
   });
 
+  it('has one bound for all that travels in it: a token of 4 KB and a policy session together fit', async () => {
+    const { tokens } = setUp();
+    const letters = (length: number) => randomBytes(length).toString('base64url').slice(0, length);
+    const user = { kind: 'token', issuer: 'https://login.example/realms/one', subject: letters(36) } as const;
+    const subjectToken = { token: letters(4096), discoveryUrl: 'https://login.example/realms/one/.well-known' };
+    const bearer = { accountId: ACCOUNT, workload: 'crm', user, madeAt: 1, subjectToken };
+    // As long as each may be by itself.
+    const full = { ...bearer, policySession: letters(1536) };
+    const { token } = tokens.issue(full);
+    expect(await tokens.open(token, ACCOUNT)).toEqual(full);
+    expect(token.length).toBeLessThanOrEqual(7168);
+    const long = { ...full, user: { ...user, subject: letters(2000) } };
+    const shorter = tokens.issue(long).token;
+    expect(shorter.length).toBeLessThanOrEqual(7168);
+    expect(await tokens.open(shorter, ACCOUNT)).toEqual({
+      ...long,
+      subjectToken: { ...subjectToken, token: undefined },
+    });
+    const unheard = { ...full, user: { kind: 'id', id: '\u0001'.repeat(2048) } } as const;
+    expect(() => tokens.issue({ ...unheard, policySession: letters(4000) })).toThrow(/more than 7168 characters/);
+  });
+
   it('brings any user back as he was, and keeps the two kinds apart', async () => {
     const { tokens } = setUp();
     const text = fc.oneof(fc.string({ minLength: 1 }), fc.constantFrom('é𝄞', '\ud800', '\0', '","', 'null'));

@@ -1,8 +1,20 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
+import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import { Lru } from '../../../kernel/lru.ts';
 import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
+import {
+  list,
+  number,
+  orAbsent,
+  orNull,
+  type Shape,
+  StoredShapeError,
+  storedText,
+  text,
+  tuple,
+} from '../../../kernel/stored-shape.ts';
 import type { WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadUser } from './workload-user.ts';
 
@@ -54,11 +66,29 @@ type Claims = [
   policySession?: string,
 ];
 
+const CLAIMS: Shape<Claims> = tuple(
+  text,
+  text,
+  orNull(number),
+  number,
+  list(text),
+  orAbsent(orNull(tuple(orNull(text), orNull(text)))),
+  orAbsent(text),
+);
 const CONTEXT = 'agentplatform-workload-token';
 /** Of a user's names: twice what the wire takes as a user id, so that no token is too long for a header. */
 const MAX_USER_BYTES = 2048;
-/** Of a user's own token (ADR 33). Agents' servers take some 16 KB of headers, and this is sealed and written in base64. */
+/** Of a user's own token (ADR 33). */
 const MAX_SUBJECT_TOKEN_BYTES = 4096;
+/** Of a token that is issued, with all that travels in it: agents get it by two names, and their servers take some 16 KB of headers. */
+const MAX_ISSUED_CHARS = 7_168;
+/** From here on it is packed: nothing shorter comes near the bound. */
+const PACK_FROM_BYTES = 2_048;
+/** Marks a packed token. Claims that are not packed begin with a bracket. */
+const PACKED = Buffer.of(0);
+/** Compresses by the frequency of single bytes only. So the length of a token does not reveal whether two parts of it are equal (as in the CRIME attack). */
+const PACKING = { strategy: constants.Z_HUFFMAN_ONLY };
+const MAX_UNPACKED_BYTES = 64 * 1024;
 /** Longer than any token made here. */
 const MAX_TOKEN_CHARS = 24_576;
 /** What the tokens used last say is kept in memory: a request asks twice, and an agent asks again. At most 6 MB. */
@@ -76,17 +106,21 @@ export class WorkloadTokens {
     this.#key = createSecretKey(deps.key);
   }
 
-  /** A token for this bearer from now on. Throws ValidationException when the user's names are too long. */
-  issue({ accountId, workload, user, madeAt, subjectToken, policySession }: WorkloadBearer): WorkloadToken {
-    const names = user === undefined ? [] : user.kind === 'id' ? [user.id] : [user.issuer, user.subject];
-    if (Buffer.byteLength(names.join('')) > MAX_USER_BYTES)
-      throw errors.validation(`The user's name is too long: more than ${MAX_USER_BYTES} bytes.`);
+  /**
+   * A token for this bearer from now on, never longer than agents' servers take. Where all of it is too long together, the user's own token leaves a mark.
+   * Throws ValidationException where the names are too long for it.
+   */
+  issue(bearer: WorkloadBearer): WorkloadToken {
     const expiresAt = this.#deps.clock.now() + this.#deps.lifeMs;
-    const claims: Claims = [accountId, workload, madeAt ?? null, expiresAt, names];
-    if (subjectToken || policySession) claims.push(subjectToken ? travelling(subjectToken) : null);
-    if (policySession) claims.push(policySession);
-    const sealed = seal(this.#key, Buffer.from(JSON.stringify(claims)), CONTEXT);
-    return { token: sealed.toString('base64url'), expiresAt };
+    const { subjectToken } = bearer;
+    let token = this.#sealed(claimsOf(bearer, expiresAt));
+    if (token.length > MAX_ISSUED_CHARS && subjectToken)
+      token = this.#sealed(claimsOf({ ...bearer, subjectToken: { ...subjectToken, token: undefined } }, expiresAt));
+    if (token.length > MAX_ISSUED_CHARS)
+      throw errors.validation(`The workload access token has more than ${MAX_ISSUED_CHARS} characters.`, {
+        remedy: 'Use a shorter name of the user, or begin the policy session with a token that has fewer claims.',
+      });
+    return { token, expiresAt };
   }
 
   /**
@@ -107,6 +141,12 @@ export class WorkloadTokens {
     };
   }
 
+  #sealed(claims: Claims): string {
+    const plain = Buffer.from(JSON.stringify(claims));
+    const packed = plain.length < PACK_FROM_BYTES ? plain : Buffer.concat([PACKED, deflateRawSync(plain, PACKING)]);
+    return seal(this.#key, packed, CONTEXT).toString('base64url');
+  }
+
   #read(token: string): Readonly<Claims> | undefined {
     const known = this.#opened.get(token);
     if (known) return known;
@@ -121,13 +161,27 @@ export class WorkloadTokens {
     // Letters that decode to the same bytes would make a second token of the first.
     if (sealed.toString('base64url') !== token) return undefined;
     try {
-      // Opened with our key: nobody but `issue` has written it.
-      return JSON.parse(open(this.#key, sealed, CONTEXT).toString()) as Claims;
+      const opened = open(this.#key, sealed, CONTEXT);
+      const plain =
+        opened[0] === PACKED[0] ? inflateRawSync(opened.subarray(1), { maxOutputLength: MAX_UNPACKED_BYTES }) : opened;
+      return storedText(CLAIMS, plain.toString());
     } catch (error) {
-      if (error instanceof SecretIntegrityError) return undefined;
+      // Opened with our key, and not written as `issue` does: by another version of the platform.
+      if (error instanceof SecretIntegrityError || error instanceof StoredShapeError) return undefined;
       throw error;
     }
   }
+}
+
+function claimsOf(bearer: WorkloadBearer, expiresAt: number): Claims {
+  const { accountId, workload, user, madeAt, subjectToken, policySession } = bearer;
+  const names = user === undefined ? [] : user.kind === 'id' ? [user.id] : [user.issuer, user.subject];
+  if (Buffer.byteLength(names.join('')) > MAX_USER_BYTES)
+    throw errors.validation(`The user's name is too long: more than ${MAX_USER_BYTES} bytes.`);
+  const claims: Claims = [accountId, workload, madeAt ?? null, expiresAt, names];
+  if (subjectToken || policySession) claims.push(subjectToken ? travelling(subjectToken) : null);
+  if (policySession) claims.push(policySession);
+  return claims;
 }
 
 function userOf([name, subject]: string[]): WorkloadUser | undefined {

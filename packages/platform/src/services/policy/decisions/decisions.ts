@@ -11,7 +11,7 @@ import type { CarriedSession } from '../sessions/carried-sessions.ts';
 import type { Happened, PolicySession, PolicySessions } from '../sessions/policy-sessions.ts';
 import type { DecisionRecord } from './decision-record.ts';
 import type { PolicyGateway } from './policy-gateway.ts';
-import { type PolicyPrincipal, policyPrincipal } from './policy-principal.ts';
+import { type PolicyPrincipal, policyPrincipal, principalOf } from './policy-principal.ts';
 import { brokenFor, contentOf, type PolicySet } from './policy-set.ts';
 import type { OpenSet, PolicySets } from './policy-sets.ts';
 
@@ -33,7 +33,7 @@ export interface PolicyRequest {
   /** Such as `Target___tool`. */
   action: string;
   input: unknown;
-  /** There is content beside the input, which nobody can score. */
+  /** The request has content outside of the input, which guardrails cannot score. */
   unseen?: boolean | undefined;
   /** Of the policy session, as the caller sends it. */
   sessionId: string | undefined;
@@ -52,7 +52,7 @@ export interface Verdict {
   reasons: readonly string[];
   /** Tells that it failed. */
   failed(): Promise<void>;
-  /** Tells what it was answered; the verdict on the answer. */
+  /** Reports the answer of the tool. Resolves with the verdict on it. */
   answered(output: unknown): Promise<Pick<Verdict, 'allowed' | 'reasons'>>;
 }
 
@@ -298,7 +298,7 @@ function verdictOf(
 
 /** Whom policies decide about. */
 function whoOf({ principal, carried }: Pick<PolicyRequest, 'principal' | 'carried'>): PolicyPrincipal | undefined {
-  return carried?.principal ?? policyPrincipal(principal);
+  return carried ? principalOf(carried.first) : policyPrincipal(principal);
 }
 
 function happenedOf(request: PolicyRequest, kind: Happened['kind']): Happened {

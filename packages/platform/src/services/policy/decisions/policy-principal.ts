@@ -1,4 +1,4 @@
-import type { Principal } from '../../../kernel/auth/index.ts';
+import type { Claims, Principal } from '../../../kernel/auth/index.ts';
 
 /** Who asks, as policies see him. */
 export interface PolicyPrincipal {
@@ -6,6 +6,13 @@ export interface PolicyPrincipal {
   id: string;
   /** Claims of a token, each as a text; a signer has none. */
   tags: Record<string, string>;
+}
+
+/** Whoever began a session: the ARN of a signer, or the subject of a token with its claims. */
+export interface FirstCaller {
+  id: string;
+  /** Absent of a signer. */
+  claims?: Claims | undefined;
 }
 
 /** Claims beyond these are not seen: a token has no more in earnest. */
@@ -17,9 +24,15 @@ const MOST_TAGS = 200;
  */
 export function policyPrincipal(principal: Principal): PolicyPrincipal | undefined {
   if (principal.kind === 'anonymous') return undefined;
-  if (principal.kind === 'iam') return { type: 'IamEntity', id: principal.arn, tags: {} };
-  const claims = Object.entries(principal.claims).slice(0, MOST_TAGS);
-  return { type: 'OAuthUser', id: principal.subject, tags: Object.fromEntries(claims.flatMap(tagOf)) };
+  if (principal.kind === 'iam') return principalOf({ id: principal.arn });
+  return principalOf({ id: principal.subject, claims: principal.claims });
+}
+
+/** The same of whoever began a session that is carried on. */
+export function principalOf({ id, claims }: FirstCaller): PolicyPrincipal {
+  if (!claims) return { type: 'IamEntity', id, tags: {} };
+  const tags = Object.entries(claims).slice(0, MOST_TAGS).flatMap(tagOf);
+  return { type: 'OAuthUser', id, tags: Object.fromEntries(tags) };
 }
 
 function tagOf([name, value]: [string, unknown]): [string, string][] {

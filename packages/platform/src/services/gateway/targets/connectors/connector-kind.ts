@@ -14,8 +14,10 @@ import { checkArguments } from '../check-arguments.ts';
 import { longNames } from '../mcp-server/index.ts';
 import type { TargetDefinition } from '../target.ts';
 import type { MadeTools, TargetKind, ToolCall, ToolSource } from '../target-kind.ts';
+import { memoriesOf } from '../target-memories.ts';
 import type { Connector, ConnectorTool } from './connector.ts';
 import { CONNECTORS } from './connectors.ts';
+import { valuesOf } from './parameter-values.ts';
 
 export interface ConnectorKindDeps {
   calls: Pick<OperationCalls, 'call'>;
@@ -54,12 +56,6 @@ export class ConnectorKind implements TargetKind {
     }
   }
 
-  memories(definition: TargetDefinition): string[] {
-    const { configurations = [] } = configurationOf(definition);
-    const named = configurations.map((one) => valuesOf(one).memoryId);
-    return named.filter((one) => typeof one === 'string');
-  }
-
   async makeTools({ target, definition }: ToolSource): Promise<MadeTools> {
     const connector = connectorOf(definition);
     const tools = enabledOf(definition, connector).map(([name, tool]) =>
@@ -87,8 +83,8 @@ export class ConnectorKind implements TargetKind {
   }
 
   /** No credential leaves the platform. Rejects with AccessDeniedException for a role that does not trust it. */
-  async #principalOf(gateway: Gateway, { given }: TargetDefinition): Promise<Principal> {
-    const issued = gatewaySession(gateway, this.#deps.roles, given);
+  async #principalOf(gateway: Gateway, definition: TargetDefinition): Promise<Principal> {
+    const issued = gatewaySession(gateway, this.#deps.roles, memoriesOf(definition, gateway));
     const found = await this.#deps.keys.find(issued.accessKeyId, issued.sessionToken);
     if (!found) throw errors.accessDenied(`The role of the gateway, ${gateway.definition.roleArn}, is no more.`);
     return found.principal;
@@ -136,11 +132,6 @@ function fixedOf(
   });
   const values = Object.entries(given).filter(([name]) => !Object.hasOwn(all, name));
   return { settings: Object.fromEntries(settings), values: Object.fromEntries(values) };
-}
-
-function valuesOf(configuration: control.ConnectorConfiguration | undefined): JsonObject {
-  const values = configuration?.parameterValues;
-  return typeof values === 'object' && values !== null && !Array.isArray(values) ? values : {};
 }
 
 function checkConfiguration(

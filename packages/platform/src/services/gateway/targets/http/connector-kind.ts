@@ -53,10 +53,6 @@ export class HttpConnectorKind implements TargetKind {
       throw errors.invalidField(`${FIELD}.parameters`, `must have memoryId alone, and no ${other}`);
   }
 
-  memories(definition: TargetDefinition): string[] {
-    return Object.values(configurationOf(definition).parameters ?? {});
-  }
-
   async pass(request: TrafficRequest, target: LiveTarget): Promise<UpstreamResponse> {
     const { path, passing } = request;
     const { memoryId } = configurationOf(target.live).parameters ?? {};

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { finished } from 'node:stream/promises';
+import { pipeline } from 'node:stream/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
 
 /** Where a recording lies: `s3://BUCKET/PREFIX/`. */
@@ -31,23 +30,19 @@ export async function writeReplay(client: S3Client, from: RecordingLocation, fil
   );
   const hash = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
   const policy = `default-src 'none'; img-src data:; style-src ${hash(style)}; script-src ${hash(script)}`;
-  const out = createWriteStream(file, { mode: 0o600 });
-  const whole = finished(out);
-  const write = async (text: string): Promise<void> => {
-    if (!out.write(text)) await Promise.race([once(out, 'drain'), whole]);
-  };
-  await write(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Recording of a browser session</title>
-<meta http-equiv="Content-Security-Policy" content="${policy}"><style>${style}</style></head><body>${markup}`);
   const { GetObjectCommand } = await import('@aws-sdk/client-s3');
-  for (const Key of keys) {
-    const { Body } = await client.send(new GetObjectCommand({ Bucket: from.bucket, Key }));
-    const json = (await Body?.transformToString()) ?? '{"entries":[]}';
-    // What pages have said stays data: no tag of it ends the element.
-    await write(`\n<script type="application/json" class="segment">${json.replaceAll('<', '\\u003c')}</script>`);
-  }
-  await write(`\n<script>${script}</script></body></html>\n`);
-  out.end();
-  await whole;
+  const page = async function* (): AsyncGenerator<string> {
+    yield `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Recording of a browser session</title>
+<meta http-equiv="Content-Security-Policy" content="${policy}"><style>${style}</style></head><body>${markup}`;
+    for (const Key of keys) {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket: from.bucket, Key }));
+      const json = (await Body?.transformToString()) ?? '{"entries":[]}';
+      // What pages have said stays data: no tag of it ends the element.
+      yield `\n<script type="application/json" class="segment">${json.replaceAll('<', '\\u003c')}</script>`;
+    }
+    yield `\n<script>${script}</script></body></html>\n`;
+  };
+  await pipeline(page, createWriteStream(file, { mode: 0o600 }));
   return keys.length;
 }
 

@@ -94,7 +94,8 @@ export class Recorder {
       await cdp.send('Target.setAutoAttach', attach);
       await front.start();
       await cdp.closed;
-      this.add({ kind: 'console', at: clock.now(), level: 'error', text: 'The connection with the browser ended.' });
+      const text = 'The connection with the browser ended.';
+      if (!signal.aborted) this.add({ kind: 'console', at: clock.now(), level: 'error', text });
     } finally {
       front.stop();
       cdp.close();

@@ -196,11 +196,19 @@ export class Chromium {
     }
   }
 
-  /** Origins that have something in local storage, as far as it is on disk, and those of open pages. At most 500. */
+  /** Remembers which origins are visited: what they keep is on disk only after a while. */
+  async #noteOrigins(endpoint) {
+    const devtools = await DevTools.open(endpoint);
+    devtools.onEvent = (_method, { targetInfo }) => {
+      if (this.#visited.size < MAX_ORIGINS && /^https?:/.test(targetInfo?.url ?? ''))
+        this.#visited.add(new URL(targetInfo.url).origin);
+    };
+    await devtools.send('Target.setDiscoverTargets', { discover: true });
+  }
+
+  /** Origins that may have something in local storage: those that were visited, and those that are on disk. At most 500. */
   async origins() {
-    const found = new Set(
-      (await this.pages()).flatMap(({ url }) => (/^https?:/.test(url) ? [new URL(url).origin] : [])),
-    );
+    const found = new Set(this.#visited);
     const folder = join(USER_DATA, 'Default', 'Local Storage', 'leveldb');
     for (const name of await readdir(folder).catch(() => [])) {
       if (!/\.(log|ldb)$/.test(name)) continue;

@@ -215,6 +215,7 @@ describe('the page of the live view', () => {
     );
     const view = await watch();
     await view.click('#share');
+    await view.waitForSelector('#link[open]');
     const address = await view.inputValue('#link-text');
     await browser.close();
     const guest = await person.newPage();

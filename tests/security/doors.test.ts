@@ -378,6 +378,16 @@ const DOORS: Record<string, Door> = {
     headers: () => ({ 'content-type': 'application/json' }),
     body: '{}',
   },
+  'queries of logs': {
+    set: 'logs',
+    action: 'logs:StartQuery',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/',
+    service: 'logs',
+    headers: () => ({ 'x-amz-target': 'Logs_20140328.StartQuery' }),
+    body: '{"logGroupName":"aws/spans","queryString":"fields @message","startTime":0,"endTime":1}',
+  },
   'traces of agents': {
     set: 'observability',
     action: 'agentplatform:ReadTraces',

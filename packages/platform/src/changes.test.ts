@@ -23,7 +23,7 @@ const UNKEPT: Record<string, readonly string[]> = {
   'each commit also moves iam_revision': ['iam_records'],
   'written and read in batches, each by one server at a time': [
     ...['audit', 'audit_chains', 'audit_checkpoints', 'audit_joins'],
-    ...['spans', 'traced_sessions'],
+    ...['spans', 'traced_sessions', 'log_queries'],
     ...['journal_positions', 'session_usage', 'metered', 'memory_model_usage', 'policy_decisions'],
   ],
   'the lease is the authority, see ADR 11': ['servers', 'sessions'],

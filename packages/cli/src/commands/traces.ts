@@ -128,7 +128,10 @@ const get = (
 
 function showSessions(terminal: Terminal, answer: unknown): void {
   const sessions = listIn(answer, 'sessions');
-  if (sessions.length === 0) return note(terminal, 'There is no such session with traces.');
+  if (sessions.length === 0) {
+    note(terminal, 'There is no such session with traces.');
+    return;
+  }
   const rows = sessions.map((one) => [
     new Date(numberIn(one, 'lastUs') / 1000).toISOString().slice(0, 19),
     harmless(textIn(one, 'sessionId')),
@@ -147,7 +150,10 @@ function showSessions(terminal: Terminal, answer: unknown): void {
 
 function showTurns(terminal: Terminal, answer: unknown): void {
   const turns = listIn(answer, 'turns');
-  if (turns.length === 0) return note(terminal, 'The session has no traces.');
+  if (turns.length === 0) {
+    note(terminal, 'The session has no traces.');
+    return;
+  }
   const rows = turns.map((one) => [
     new Date(numberIn(one, 'startedUs') / 1000).toISOString(),
     textIn(one, 'traceId'),

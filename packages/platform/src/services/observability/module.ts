@@ -1,6 +1,8 @@
+import { forgetRows } from '../../kernel/storage/index.ts';
 import { redactText } from '../../kernel/telemetry/index.ts';
 import type { Kernel } from '../../open-kernel.ts';
 import type { ServiceModule } from '../../service-module.ts';
+import { logRoutes } from './log-routes.ts';
 import { otlpRoutes, sandboxOtlpRoutes } from './otlp-routes.ts';
 import { queryRoutes } from './query-routes.ts';
 import { SPANS, SpanIntake } from './span-intake.ts';
@@ -25,8 +27,12 @@ export const module: ServiceModule<'observability', never> = {
         sandboxOtlpRoutes({ intake, atAddress: (address) => senderAt(kernel, address) }),
         otlpRoutes({ intake }),
         queryRoutes(kernel),
+        logRoutes({ ...kernel, newId: kernel.identifiers.request }),
       ],
-      retention: [spanRetention(database, keepDays * DAY_MS)],
+      retention: [
+        spanRetention(database, keepDays * DAY_MS),
+        { name: 'queries of logs', keepMs: 3_600_000, forget: forgetRows(database, 'log_queries', 'at') },
+      ],
       metrics: [
         {
           name: 'shed_spans',

@@ -336,7 +336,9 @@ describe('a tree', () => {
       { selector: ({ spanId }) => spanId },
     );
     fc.assert(
-      fc.property(any, (spans) => expect(count(treeOf(spans))).toBe(spans.length)),
+      fc.property(any, (spans) => {
+        expect(count(treeOf(spans))).toBe(spans.length);
+      }),
       { seed: 21, numRuns: 500 },
     );
   });

@@ -20,23 +20,27 @@ export function treeOf<Span extends Placed>(spans: readonly Span[]): TreeNode<Sp
   const roots: TreeNode<Span>[] = [];
   for (const node of nodes.values()) {
     const parent = nodes.get(node.span.parentSpanId);
-    if (parent && !isWithin(parent, node, nodes)) parent.children.push(node);
+    if (parent) parent.children.push(node);
     else roots.push(node.span.parentSpanId === '' ? node : Object.assign(node, { detached: true as const }));
+  }
+  const placed = new Set<TreeNode<Span>>();
+  for (const root of roots) place(root, placed);
+  // What no root leads to goes round in a circle: it is cut open before the span that began first.
+  for (const node of nodes.values()) {
+    if (placed.has(node)) continue;
+    const parent = nodes.get(node.span.parentSpanId);
+    if (parent) parent.children = parent.children.filter((child) => child !== node);
+    roots.push(Object.assign(node, { detached: true as const }));
+    place(node, placed);
   }
   return roots;
 }
 
-/** Whether going up from `node` leads to `above`: to hang `above` below it would close a circle. */
-function isWithin<Span extends Placed>(
-  node: TreeNode<Span>,
-  above: TreeNode<Span>,
-  nodes: ReadonlyMap<string, TreeNode<Span>>,
-): boolean {
-  const seen = new Set<string>();
-  for (let at: TreeNode<Span> | undefined = node; at; at = nodes.get(at.span.parentSpanId)) {
-    if (at === above) return true;
-    if (seen.has(at.span.spanId)) return false;
-    seen.add(at.span.spanId);
+/** Notes a node and all below it. */
+function place<Span extends Placed>(node: TreeNode<Span>, placed: Set<TreeNode<Span>>): void {
+  const stack = [node];
+  for (let next = stack.pop(); next; next = stack.pop()) {
+    placed.add(next);
+    stack.push(...next.children);
   }
-  return false;
 }

@@ -55,4 +55,11 @@ export const observabilityMigrations: Migration[] = [
       CREATE INDEX traced_sessions_newest ON traced_sessions (account_id, last_us DESC, session_id DESC);
       CREATE INDEX traced_sessions_old ON traced_sessions (received_at);`,
   },
+  {
+    // What `StartQuery` was asked, for `GetQueryResults` on whichever server.
+    id: 'observability/0002-log-queries',
+    sql: `
+      CREATE TABLE log_queries (id text PRIMARY KEY, account_id text NOT NULL, query text NOT NULL, at bigint NOT NULL);
+      CREATE INDEX log_queries_old ON log_queries (at);`,
+  },
 ];

@@ -73,7 +73,8 @@ function askHooks(agent, { tools }, link) {
     const { name, toolUseId, input } = event.toolUse;
     if (own.has(name)) return;
     const { decision } = await link.askOnce({ type: 'hook', name, toolUseId, input });
-    if (!decision.allowed) event.cancel = `The call was not allowed${decision.reason ? `: ${decision.reason}` : ''}.`;
+    if (!decision.allowed)
+      event.cancel = decision.reason ? `The call was not allowed: ${decision.reason}` : 'The call was not allowed.';
   });
   agent.addHook(AfterToolCallEvent, async ({ toolUse, tool, result }) => {
     const { name, toolUseId, input } = toolUse;

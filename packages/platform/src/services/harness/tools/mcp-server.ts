@@ -41,7 +41,7 @@ export async function mcpServer({ name, url, fetch }: McpPlace, signal: AbortSig
     void close();
     signal.throwIfAborted();
     const why = error instanceof Error ? error.message : String(error);
-    throw errors.runtimeClient(`The tools of ${name} cannot be had: ${why.slice(0, 500)}`, {
+    throw errors.runtimeClient(`The tools of ${name} cannot be had: ${why.slice(0, 500)}.`, {
       remedy: 'See that the MCP server answers, or leave it out of tools.',
       cause: error,
     });

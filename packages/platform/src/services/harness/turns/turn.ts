@@ -258,7 +258,7 @@ export class Turn {
 }
 
 function denied(reason: string | undefined): Given {
-  return failure(`The call was not allowed${reason === undefined ? '' : `: ${reason}`}.`);
+  return failure(reason === undefined ? 'The call was not allowed.' : `The call was not allowed: ${reason}`);
 }
 
 function withId(event: ModelEvent): ModelEvent {

@@ -6,10 +6,12 @@ import { CreateGatewayCommand, type HarnessTool } from '@aws-sdk/client-bedrock-
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startModernBackend } from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/backends.ts';
 import { modernServer } from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/stock.ts';
+import { needChromium } from '../support/browser-session.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { lambdaClient, newFunction } from '../support/functions.ts';
 import { addMcpServer } from '../support/gateway.ts';
 import { type Answer, invokeHarness, newHarness, newSession, user } from '../support/harness.ts';
+import { newRole } from '../support/iam.ts';
 import { texts, untilRecords } from '../support/memory.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { ScriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
@@ -143,6 +145,27 @@ describe('tools of servers', () => {
     };
     await expect.poll(() => run('n = 40; print(n)'), { timeout: 120_000, interval: 2_000 }).toContain('40');
     expect(await run('print(n + 2)')).toContain('42');
+  }, 180_000);
+});
+
+describe('a browser', () => {
+  it('is driven by snapshots, and stays where it is from turn to turn', async () => {
+    needChromium();
+    const allowed = [{ Effect: 'Allow', Action: ['bedrock-agentcore:*', 'bedrock:*'], Resource: '*' }];
+    const executionRoleArn = await newRole(platform, 'browses', allowed);
+    const tools: HarnessTool[] = [{ type: 'agentcore_browser' }];
+    const { arn: harnessArn } = await newHarness(platform, clients, { tools, executionRoleArn });
+    const runtimeSessionId = newSession();
+    const act = async (name: string, input: object): Promise<string> => {
+      calling(name, input);
+      return (await invokeHarness(clients, { harnessArn, runtimeSessionId, messages: [user('Go.')] })).text;
+    };
+    const page = `data:text/html,<h1>Shop</h1><button onclick="document.body.append('Bought')">Buy</button>`;
+    await expect
+      .poll(() => act('browser_navigate', { url: page }), { timeout: 120_000, interval: 2_000 })
+      .toContain('button "Buy" [ref=e1]');
+    expect(await act('browser_click', { ref: 'e1' })).toContain('Bought');
+    expect(await act('browser_click', { ref: 'e9' })).toContain('no reference e9');
   }, 180_000);
 });
 

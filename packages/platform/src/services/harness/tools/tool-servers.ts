@@ -2,11 +2,13 @@ import { errors, parseArn } from '@agentplatform/contract';
 import { type Principal, signRequest } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OperationCalls } from '../../../kernel/http/index.ts';
+import { Lru } from '../../../kernel/lru.ts';
 import { type Outbound, outboundFetch } from '../../../kernel/outbound/index.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import { trimEnd } from '../../../kernel/trim-end.ts';
 import type { IdentityPort, OauthCredentialRequest } from '../../identity/index.ts';
 import type { Harness } from '../harnesses/harness.ts';
+import { browser } from './browser.ts';
 import { type HarnessTool, nameOf } from './check-tools.ts';
 import { codeInterpreter } from './code-interpreter.ts';
 import type { HarnessRole } from './harness-role.ts';
@@ -38,6 +40,7 @@ export interface ToolUser {
 }
 
 const LIMITS = { maxBytes: 64 * 2 ** 20, timeoutMs: 3_600_000 };
+const MOST_SNAPSHOTS = 1_000;
 const SIGNING_NAME = 'bedrock-agentcore';
 const USUAL = { browser: 'aws.browser.v1', interpreter: 'aws.codeinterpreter.v1' };
 
@@ -51,6 +54,8 @@ const FLOWS = {
 /** The servers of tools that a harness or an invocation names, for one turn. */
 export class ToolServers {
   readonly #deps: ToolServersDeps;
+  /** Of the last snapshot of each browser, which the next turn may still mean. */
+  readonly #refs = new Lru<string, Map<string, number>>(MOST_SNAPSHOTS);
 
   constructor(deps: ToolServersDeps) {
     this.#deps = deps;
@@ -68,20 +73,29 @@ export class ToolServers {
   }
 
   async #open(
-    { config }: HarnessTool & { type: string },
+    { type, config }: HarnessTool,
     name: string,
     user: ToolUser,
     signal: AbortSignal,
   ): Promise<ToolServer | undefined> {
-    const { remoteMcp, agentCoreGateway, agentCoreCodeInterpreter } = config ?? {};
+    const { remoteMcp, agentCoreGateway, agentCoreCodeInterpreter, agentCoreBrowser } = config ?? {};
     if (remoteMcp) {
       const { url, headers = {}, outboundAuth } = remoteMcp;
       if (outboundAuth?.awsIam) return mcpServer({ name, url, fetch: this.#signed(user, headers) }, signal);
       return mcpServer({ name, url, fetch: withHeaders(outboundFetch(this.#deps.outbound, LIMITS), headers) }, signal);
     }
     if (agentCoreGateway) return this.#gateway(agentCoreGateway, name, user, signal);
-    if (agentCoreCodeInterpreter || name === 'code_interpreter')
-      return this.#interpreter(agentCoreCodeInterpreter?.codeInterpreterArn, name, user);
+    if (type === 'agentcore_code_interpreter') {
+      const interpreter = idIn(agentCoreCodeInterpreter?.codeInterpreterArn) ?? USUAL.interpreter;
+      return codeInterpreter({ name, interpreter, ...(await this.#asRole(user)) });
+    }
+    if (type === 'agentcore_browser') {
+      const id = idIn(agentCoreBrowser?.browserArn) ?? USUAL.browser;
+      const streamOf = (sessionId: string) =>
+        this.#stream(`/browser-streams/${id}/sessions/${sessionId}/automation`, user);
+      const place = { name, browser: id, streamOf, ...(await this.#asRole(user)) };
+      return browser({ ...place, refs: this.#refsOf(`${place.session}\n${name}`) });
+    }
     return undefined;
   }
 
@@ -112,20 +126,28 @@ export class ToolServers {
     return mcpServer({ name, url, fetch: withHeaders(own, { authorization: `Bearer ${given.accessToken}` }) }, signal);
   }
 
-  async #interpreter(interpreter: string | undefined, name: string, user: ToolUser): Promise<ToolServer> {
+  #refsOf(key: string): Map<string, number> {
+    const refs = this.#refs.get(key) ?? new Map<string, number>();
+    this.#refs.set(key, refs);
+    return refs;
+  }
+
+  /** Operations of the platform, called as the harness's role. */
+  async #asRole({ ctx, harness, role, sessionId }: ToolUser) {
     const { calls, sessions } = this.#deps;
-    const { ctx, harness, role, sessionId } = user;
-    const request = {
-      requestId: ctx.requestId,
-      headers: {},
-      origin: '',
-      sourceIp: ctx.sourceIp,
-      signal: ctx.signal,
-      span: ctx.span,
-    };
+    const { requestId, sourceIp, signal, span } = ctx;
+    const request = { ...{ requestId, sourceIp, signal, span }, headers: {}, origin: this.#deps.ownEndpoint() };
     const caller = { principal: await role.principal(), request };
-    const session = `${harness.arn}\n${sessionId}`;
-    return codeInterpreter({ name, interpreter: interpreterId(interpreter), calls, caller, sessions, session });
+    return { calls, sessions, caller, session: `${harness.arn}\n${sessionId}` };
+  }
+
+  /** A WebSocket of this platform, with the handshake signed as the harness's role. */
+  async #stream(path: string, { role }: ToolUser): Promise<{ url: string; headers: Record<string, string> }> {
+    const { ownEndpoint, clock, region } = this.#deps;
+    const url = new URL(`${trimEnd(ownEndpoint(), '/')}${path}`);
+    const scope = { service: SIGNING_NAME, region, at: clock.now() };
+    const signed = await signRequest({ method: 'GET', url, headers: {} }, role.credentials(), scope);
+    return { url: signed.url.href.replace(/^http/, 'ws'), headers: signed.headers };
   }
 
   /** Signed with the harness's role, and for this platform alone: what the platform issues is good nowhere else. */
@@ -154,8 +176,8 @@ function withHeaders(send: typeof fetch, given: Readonly<Record<string, string>>
     send(input, { ...init, headers: { ...given, ...Object.fromEntries(new Headers(init.headers)) } });
 }
 
-function interpreterId(named: string | undefined): string {
-  return named === undefined ? USUAL.interpreter : named.slice(named.lastIndexOf('/') + 1);
+function idIn(arn: string | undefined): string | undefined {
+  return arn?.slice(arn.lastIndexOf('/') + 1);
 }
 
 /** The workload of a harness, for the subject of its caller's token. */

@@ -15,6 +15,10 @@ const PIECES: Record<string, { name: string; what: string }> = {
     name: '[Browser](docs/guides/browser.md)',
     what: 'runs Chromium in a sandbox; Playwright, Puppeteer and other CDP clients control it',
   },
+  harnesses: {
+    name: '[Harness](docs/guides/harness.md)',
+    what: 'runs an agent from configuration alone: a model, a system prompt and tools; the loop is the platform’s',
+  },
   memories: {
     name: '[Memory](docs/guides/memory.md)',
     what: 'stores conversations and the facts learned from them; searches by meaning',

@@ -62,6 +62,9 @@ const ANSWERS: readonly Answer[] = [
       ...(['ListPolicies', 'ListPolicySummaries', 'StartPolicyGeneration', 'GetPolicyGeneration'] as const),
       ...(['GetPolicyGenerationSummary', 'ListPolicyGenerations', 'ListPolicyGenerationSummaries'] as const),
       'ListPolicyGenerationAssets',
+      ...(['CreateHarness', 'DeleteHarness', 'GetHarness', 'ListHarnesses', 'ListHarnessVersions'] as const),
+      ...(['UpdateHarness', 'CreateHarnessEndpoint', 'DeleteHarnessEndpoint', 'GetHarnessEndpoint'] as const),
+      ...(['ListHarnessEndpoints', 'UpdateHarnessEndpoint'] as const),
       ...(['DeleteResourcePolicy', 'GetResourcePolicy', 'PutResourcePolicy'] as const),
       ...(['ListTagsForResource', 'TagResource', 'UntagResource'] as const),
     ],
@@ -113,6 +116,12 @@ const ANSWERS: readonly Answer[] = [
       ...(['ListMemoryRecords', 'RetrieveMemoryRecords'] as const),
     ],
     else: ['DeleteEvent', 'ListActors'],
+  },
+  {
+    whose: 'whoever knows the id of the session and may invoke the harness and its endpoint',
+    heldBy: ['e2e/harness.test.ts'],
+    byDefault: [],
+    else: ['InvokeHarness'],
   },
   {
     whose: 'whoever knows the id of the session and may invoke the runtime and its endpoint',

@@ -12,7 +12,7 @@ import { services } from './services.ts';
 const UNKEPT: Record<string, readonly string[]> = {
   'the storage itself': ['changes', 'changes_forgotten', 'schema_migrations'],
   'read at each use': [
-    ...['idempotency_records', 'browser_sessions', 'code_interpreter_sessions', 'jobs'],
+    ...['idempotency_records', 'browser_sessions', 'code_interpreter_sessions', 'jobs', 'harness_conversations'],
     ...['identity_authorizations', 'identity_refreshes', 'identity_portal_sessions', 'identity_portal_sign_ins'],
   ],
   'read at each use; the keys of the platform that are kept are made once and never change': ['secrets'],
@@ -22,7 +22,8 @@ const UNKEPT: Record<string, readonly string[]> = {
   'the vector of a text never changes; what is not in memory is read again': ['gateway_tool_vectors'],
   'each commit also moves iam_revision': ['iam_records'],
   'written and read in batches, each by one server at a time': [
-    ...['audit', 'journal_positions', 'session_usage', 'memory_model_usage', 'policy_decisions'],
+    ...['audit', 'audit_chains', 'audit_checkpoints', 'audit_joins'],
+    ...['journal_positions', 'session_usage', 'memory_model_usage', 'policy_decisions'],
   ],
   'the lease is the authority, see ADR 11': ['servers', 'sessions'],
   'data, read at each use': [

@@ -40,6 +40,7 @@ export interface Access {
   authorize: Authorize;
   refuseEarly: PipelineDeps['refuseEarly'];
   audit(record: AuditRecord): void;
+  needRecord(): void;
   rates: RequestRates;
   trusted: TrustedAddresses;
   /** What bodies take that are read whole. */
@@ -112,7 +113,7 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
   const authorize = agentsWait(createAuthorize(iam, resourcePolicies, changes), room);
   const { request: newRequestId } = identifiers;
   const bodies = new BodyMemory({ totalBytes: config.maxBodyBytesInMemory, trusted });
-  const stages = { authenticator, authorize, rates, audit, forward, bodies };
+  const stages = { authenticator, authorize, rates, audit, needRecord: () => journal.need(), forward, bodies };
   const calls = new OperationCalls({ ...parts, ...stages, needRoom: room.need, newRequestId });
   return {
     ...{ iam, resourcePolicies, lease, trusted, spool, calls, ...stages },

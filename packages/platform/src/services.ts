@@ -6,6 +6,7 @@ import { manifest as codeInterpreter } from './services/code-interpreter/manifes
 import { manifest as containerRegistry } from './services/container-registry/manifest.ts';
 import { manifest as functions } from './services/functions/manifest.ts';
 import { manifest as gateway } from './services/gateway/manifest.ts';
+import { manifest as harness } from './services/harness/manifest.ts';
 import { manifest as iam } from './services/iam/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
 import { manifest as memory } from './services/memory/manifest.ts';
@@ -36,5 +37,6 @@ export const services = [
   functions,
   policy,
   gateway,
+  harness,
   bedrockRuntime,
 ] as const;

@@ -1,8 +1,14 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { BEDROCK, type Model, type Models, meteredModel } from '../../kernel/models/index.ts';
+import {
+  BEDROCK,
+  type Model,
+  type Models,
+  type ModelTokens,
+  meteredModel,
+  modelArn,
+  modelFor,
+} from '../../kernel/models/index.ts';
 import type { RequestContext, Service } from '../../kernel/service.ts';
-import { modelArn, modelFor } from './model-ids.ts';
-import type { ModelTokens } from './model-tokens.ts';
 
 export type BedrockRuntimeOperation = keyof typeof BEDROCK;
 export const BEDROCK_RUNTIME_OPERATIONS = Object.keys(BEDROCK) as BedrockRuntimeOperation[];

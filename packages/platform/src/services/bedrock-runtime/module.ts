@@ -1,6 +1,6 @@
+import { ModelTokens } from '../../kernel/models/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import { BEDROCK_RUNTIME_OPERATIONS, type BedrockRuntimeOperation, createBedrockRuntimeService } from './index.ts';
-import { ModelTokens } from './model-tokens.ts';
 
 /** Bedrock Runtime: agents written for models of Bedrock reach the models that the configuration names. */
 export const module: ServiceModule<'bedrock-runtime', BedrockRuntimeOperation> = {

@@ -3,9 +3,10 @@ import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { directoryEntries, type ImagesRoom, type LayerEntry, writeImage } from '../../kernel/images/index.ts';
+import type { Making } from '../../kernel/kept-tree.ts';
 import { type Preparation, type Preparations, soFar } from '../../kernel/preparations.ts';
 import { SandboxError, type SandboxProvider } from '../../kernel/sandbox/index.ts';
-import { type Making, PackageTrees, type Variant } from './package-trees.ts';
+import { PackageTrees, type Variant } from './package-trees.ts';
 
 export interface InterpreterImagesDeps {
   images: Pick<ImagesRoom, 'store' | 'bases' | 'layer'>;
@@ -101,7 +102,7 @@ export class InterpreterImages {
     return best ?? this.#soon(this.#make('slim').image);
   }
 
-  /** Makes what is not there yet; `onReady` is told of each image. Rejects with `SandboxError` when the best one cannot be made. */
+  /** Makes the missing images and calls `onReady` for each. Rejects with `SandboxError` if the best one cannot be made. */
   async prepare(onReady: (image: InterpreterImage) => Promise<void>): Promise<void> {
     const wanted = this.#deps.variant;
     const best = await this.#recorded(wanted);
@@ -112,7 +113,7 @@ export class InterpreterImages {
     if (full) await onReady(await full);
   }
 
-  /** What a session on the slim image is told that misses a library; undefined where nothing more is to come. */
+  /** The hint for a session on the slim image that lacks a library; undefined if no better image will come. */
   whatIsMissing(): string | undefined {
     if (this.#deps.variant === 'slim') return undefined;
     const libraries = 'numpy, pandas, matplotlib, scipy, scikit-learn and more';

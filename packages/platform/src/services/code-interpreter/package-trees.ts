@@ -1,22 +1,14 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { install, keptTree, type Making, npmTree } from '../../kernel/kept-tree.ts';
 import { runInstaller } from '../../kernel/run-installer.ts';
-import { SandboxError } from '../../kernel/sandbox/index.ts';
 
 const execute = promisify(execFile);
 
 /** `slim`: the kernels alone. `full`: with the libraries that people expect for work with data. */
 export type Variant = 'slim' | 'full';
-
-/** How a tree that is not there yet is made. */
-export interface Making {
-  signal: AbortSignal;
-  /** Says what is being done. */
-  step(doing: string): void;
-}
 
 export interface PackageTreesDeps {
   /** Where trees are kept; several data directories may share it. */
@@ -25,8 +17,8 @@ export interface PackageTreesDeps {
   sourceDir: string;
 }
 
-/** Raised when the same inputs would give other trees. */
-const RECIPE = '1';
+/** What cannot be made where an installer fails. */
+const WHAT = 'The image of the code interpreter';
 /** Half of what the packages bring is their own tests, which no image takes. */
 const UNWANTED = ['-x', '/tests?/'];
 
@@ -67,16 +59,9 @@ export class PackageTrees {
   }
 
   /** The npm packages that code may import, in a `node_modules` folder. */
-  async npm({ signal, step }: Making): Promise<string> {
-    const source = join(this.#deps.sourceDir, 'npm');
-    const lock = await readFile(join(source, 'package-lock.json'), 'utf8');
-    return this.#tree('npm', [lock], async (dir) => {
-      step('installs packages from npm');
-      for (const file of ['package.json', 'package-lock.json']) await cp(join(source, file), join(dir, file));
-      const flags = ['--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--silent'];
-      const args = ['ci', '--prefix', dir, ...flags];
-      await run('npm', args, 'Install npm, and let this machine reach the npm registry.', signal);
-    });
+  npm(making: Making): Promise<string> {
+    const { cacheDir, sourceDir } = this.#deps;
+    return npmTree(cacheDir, { name: 'npm', sourceDir: join(sourceDir, 'npm'), what: WHAT }, making);
   }
 
   /** The server that runs inside, compiled. */
@@ -121,41 +106,11 @@ export class PackageTrees {
     });
   }
 
-  async #tree(name: string, inputs: readonly string[], fill: (dir: string) => Promise<void>): Promise<string> {
-    const key = createHash('sha256')
-      .update(JSON.stringify([RECIPE, ...inputs]))
-      .digest('hex')
-      .slice(0, 16);
-    const dir = join(this.#deps.cacheDir, `${name}-${key}`);
-    if (await isThere(dir)) return dir;
-    await mkdir(this.#deps.cacheDir, { recursive: true });
-    const temporary = await mkdtemp(join(this.#deps.cacheDir, '.making-'));
-    try {
-      await fill(temporary);
-      await rename(temporary, dir).catch(async (error: unknown) => {
-        // Another server that shares the cache was faster.
-        if (!(await isThere(dir))) throw error;
-      });
-      return dir;
-    } finally {
-      await rm(temporary, { recursive: true, force: true });
-    }
+  #tree(name: string, inputs: readonly string[], fill: (dir: string) => Promise<void>): Promise<string> {
+    return keptTree(this.#deps.cacheDir, { name, inputs }, fill);
   }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function run(command: string, args: readonly string[], remedy: string, signal: AbortSignal): Promise<void> {
-  try {
-    await runInstaller(command, args, signal);
-  } catch (error) {
-    if (signal.aborted || !(error instanceof Error)) throw error;
-    const message = `The image of the code interpreter could not be made: ${error.message}. ${remedy}`;
-    throw new SandboxError('unavailable', message, { cause: error });
-  }
+  await install(command, args, { what: WHAT, remedy, signal });
 }

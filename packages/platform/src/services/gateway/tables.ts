@@ -3,7 +3,7 @@ import { NO_OFFERS, type Offers } from './targets/offers.ts';
 import { digestOf } from './tools/index.ts';
 import { forgetUsage } from './usage/index.ts';
 
-/** Gateways and targets stand in the table `resources`; their tools, of which a document may bring thousands, and drafts of documents stand here. */
+/** The tables of tools, of which a document may bring thousands, and of drafts of documents. Gateways and targets are in the table `resources`. */
 export const gatewayMigrations: readonly Migration[] = [
   {
     id: 'gateway/0001-tools',

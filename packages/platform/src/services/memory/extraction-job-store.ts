@@ -81,7 +81,7 @@ export async function addJob(executor: Executor, job: NewJob): Promise<void> {
   );
 }
 
-/** Ends the job inside the transaction that holds its effects; false when it was ended before, so nothing may happen twice. */
+/** Ends the job in the transaction that writes its results. False if the job has already ended: then the transaction must write nothing. */
 export async function endJob(executor: Executor, id: string): Promise<boolean> {
   return (await executor.execute("DELETE FROM memory_extraction_jobs WHERE id = $1 AND status = 'QUEUED'", [id])) === 1;
 }

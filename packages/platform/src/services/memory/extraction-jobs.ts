@@ -265,7 +265,7 @@ export class ExtractionJobs {
   }
 }
 
-/** What a user is told; errors of the platform's own may name what is not his to know. */
+/** The reason for the user. Internal errors of the platform may contain private details, so they get a general text. */
 function reasonOf(error: unknown): string {
   const forUsers =
     error instanceof UnfitBatchError || error instanceof ModelError || error instanceof NotificationError;

@@ -42,7 +42,7 @@ export interface NewRecord extends Omit<StoredRecord, 'validTo' | 'supersededBy'
   sessionId?: string;
 }
 
-/** That records hold: nothing newer has taken their place, and they have not expired. As SQL; appends its parameter. */
+/** The SQL condition for valid records: no newer record replaces them, and they have not expired. Appends its parameter to `params`. */
 export function holdsSql(now: Date, params: unknown[], prefix = ''): string {
   return `${prefix}valid_to IS NULL AND ${unexpiredSql(now, params, prefix)}`;
 }
@@ -127,7 +127,7 @@ export interface RecordChange {
   namespace?: string;
   strategyId?: string;
   metadata?: Record<string, data.MemoryRecordMetadataValue>;
-  /** Days from now on, or never; absent: as many as it was given last, from now on. */
+  /** Days from now on, or never. If absent, the last number of days starts anew. */
   expiry?: number | 'never';
   at: Date;
 }

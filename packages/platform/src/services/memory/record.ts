@@ -13,7 +13,7 @@ export interface StoredRecord {
   content: string;
   metadata: Record<string, data.MemoryRecordMetadataValue>;
   at: Date;
-  /** When a newer record took its place; undefined while it holds. */
+  /** The time at which a newer record replaced this one; undefined while it is valid. */
   validTo: Date | undefined;
   supersededBy: string | undefined;
   /** Absent: it never expires. */

@@ -247,7 +247,7 @@ export class Runtimes {
     await Promise.allSettled(this.#background);
   }
 
-  /** Rejects with what is wrong with a definition; gives what it comes to beside what it says. */
+  /** Checks a definition and resolves with the values that follow from it. Rejects with the mistakes of the definition. */
   async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<Checked> {
     const { defaults, quotas, sandbox, agentSecrets } = this.#deps;
     const limits = { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes };
@@ -275,7 +275,7 @@ export class Runtimes {
     };
   }
 
-  /** Whoever deploys an agent could read what it is given, and reach what it reaches: for both there are rights of their own. */
+  /** Checks the caller's rights to the secrets and services of the agent: a person who deploys an agent could read these secrets and reach these services through it. */
   async #checkEnvironment(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
     const { secrets, endpoints } = environmentOf(definition);
     for (const name of new Set(Object.values(secrets)))

@@ -1,6 +1,6 @@
 import type { control } from '@agentplatform/contract';
 import type { Principal } from '../../../kernel/auth/index.ts';
-import { isLike } from './is-like.ts';
+import { isLike } from '../../../kernel/is-like.ts';
 import type { Rule } from './rule.ts';
 
 /** What rules look at. */

@@ -1,8 +1,8 @@
 import type { control } from '@agentplatform/contract';
 import { expect, it } from 'vitest';
 import type { Principal } from '../../../kernel/auth/index.ts';
+import { isLike } from '../../../kernel/is-like.ts';
 import type { LiveTarget } from '../targets/target.ts';
-import { isLike } from './is-like.ts';
 import type { RoutedRequest } from './meets.ts';
 import { Routing, type RoutingDeps, type Ruled } from './routing.ts';
 import type { Rule } from './rule.ts';

@@ -279,7 +279,7 @@ export class Targets {
   }
 }
 
-/** What comes to what is stored with a call; what is made of it comes later. */
+/** The bytes that a call stores at once: the definition and the document. The tools that are made from them are stored later. */
 function bytesOf(definition: TargetDefinition, document = ''): number {
   return Buffer.byteLength(JSON.stringify(definition)) + Buffer.byteLength(document);
 }

@@ -14,7 +14,7 @@ export interface GrantLinksDeps {
   clock: Pick<Clock, 'now'>;
 }
 
-/** How long a link counts; long enough to go on in what it shows. */
+/** How long a link is valid: long enough to use the page that it opens. */
 export const LINK_MS = 600_000;
 const CONTEXT = 'agentplatform-grants-link';
 /** Longer than any made here. */
@@ -34,7 +34,7 @@ export class GrantLinks {
     return { link: seal(this.#deps.key, claims, CONTEXT).toString('base64url'), expiresAt };
   }
 
-  /** Undefined for what is no link of ours, or counts no more. */
+  /** The holder that a link names; undefined if the link is not of this platform or has expired. */
   open(link: string): GrantHolder | undefined {
     const sealed = Buffer.from(link.slice(0, MAX_CHARS), 'base64url');
     // Letters that decode to the same bytes would make a second link of the first.

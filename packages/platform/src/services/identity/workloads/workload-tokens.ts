@@ -64,9 +64,9 @@ const MAX_SUBJECT_TOKEN_BYTES = 4096;
 const MAX_ISSUED_CHARS = 7_168;
 /** From here on it is packed: nothing shorter comes near the bound. */
 const PACK_FROM_BYTES = 2_048;
-/** Before what is packed; claims begin with a bracket. */
+/** Marks a packed token. Claims that are not packed begin with a bracket. */
 const PACKED = Buffer.of(0);
-/** By how often each letter comes alone: how much shorter it gets tells nobody what stands twice in it. */
+/** Compresses by the frequency of single bytes only. So the length of a token does not reveal whether two parts of it are equal (as in the CRIME attack). */
 const PACKING = { strategy: constants.Z_HUFFMAN_ONLY };
 const MAX_UNPACKED_BYTES = 64 * 1024;
 /** Longer than any token made here. */

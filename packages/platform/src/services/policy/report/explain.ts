@@ -20,9 +20,9 @@ export interface ExplainDeps {
   gateways: PolicyGateways;
 }
 
-/** A decision that was made, and, where its input is given, what it would be by the policies of now. */
+/** A decision that was made. If its input is given, also the decision by the present policies. */
 export interface Explained extends Row {
-  /** The input that was given is the one that was decided on; absent where none was given. */
+  /** Whether the given input is the one of the decision. Absent if no input was given. */
   sameInput?: boolean;
   now?: Decision | undefined;
   /** Why it was not decided again. */

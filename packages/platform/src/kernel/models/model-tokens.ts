@@ -1,4 +1,4 @@
-import type { ModelUsage } from '../../kernel/models/index.ts';
+import type { ModelUsage } from './model.ts';
 
 /** What calls have taken since the server started, by the name of the model in the configuration. */
 export class ModelTokens {

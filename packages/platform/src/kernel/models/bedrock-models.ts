@@ -1,5 +1,6 @@
 import { errors } from '@agentplatform/contract';
-import type { Model, Models } from '../../kernel/models/index.ts';
+import type { Model } from './model.ts';
+import type { Models } from './models.ts';
 
 /** What policies call a model by: its own ARN where the id is one, as of a foundation model otherwise. */
 export function modelArn(modelId: string, region: string): string {

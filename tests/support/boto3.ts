@@ -23,6 +23,8 @@ export interface Boto {
   control(...calls: [operation: string, input: object][]): Promise<BotoAnswer[]>;
   /** The same of functions (`lambda`). */
   functions(...calls: [operation: string, input: object][]): Promise<BotoAnswer[]>;
+  /** The same of the audit trail (`cloudtrail`). */
+  trail(...calls: [operation: string, input: object][]): Promise<BotoAnswer[]>;
 }
 
 export const python = await testPython();
@@ -33,11 +35,13 @@ export function botoOf(platform: TestPlatform, env: Record<string, string> = {})
     const input = calls.map(([operation, members]) => ({ service, operation, input: members }));
     return (await python?.run(script, input, { ...platform.env, ...env })) as BotoAnswer[];
   };
-  const [data, control, functions] = [call('bedrock-agentcore'), call('bedrock-agentcore-control'), call('lambda')];
+  const [data, control] = [call('bedrock-agentcore'), call('bedrock-agentcore-control')];
+  const [functions, trail] = [call('lambda'), call('cloudtrail')];
   return {
     data: (...calls) => data(calls),
     control: (...calls) => control(calls),
     functions: (...calls) => functions(calls),
+    trail: (...calls) => trail(calls),
   };
 }
 

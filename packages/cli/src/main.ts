@@ -33,6 +33,6 @@ process.exitCode = await run(
   },
   process.argv.slice(2),
 );
-// Idle connections of the SDKs must not hold the prompt back; what was written to a pipe must still arrive.
+// Idle connections of the SDKs must not delay the end of the command, but output to a pipe must still arrive.
 await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
 process.exit();

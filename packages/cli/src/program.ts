@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { CliError } from './cli-error.ts';
+import { auditCommand } from './commands/audit.ts';
 import { browserCommand } from './commands/browser.ts';
 import { codeCommand } from './commands/code.ts';
 import { createCommand } from './commands/create.ts';
@@ -65,6 +66,7 @@ export function createProgram(terminal: Terminal): Command {
   program.addCommand(keyCommand(terminal));
   program.addCommand(identityCommand(terminal));
   program.addCommand(imageRegistryCommand(terminal));
+  program.addCommand(auditCommand(terminal));
   program.addCommand(iamCommand(terminal));
   program.hook('preAction', (_, { registeredArguments, args }) => {
     // As from a variable of a shell that is not set; none of them means anything by it.

@@ -40,6 +40,7 @@ export interface Access {
   authorize: Authorize;
   refuseEarly: PipelineDeps['refuseEarly'];
   audit(record: AuditRecord): void;
+  needRecord(): void;
   rates: RequestRates;
   trusted: TrustedAddresses;
   /** What bodies take that are read whole. */
@@ -74,10 +75,14 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
     random: randomBytes,
     region,
     ...(config.accountId ? { accountId: config.accountId } : {}),
+    defaultRoleProviders: config.defaultRoleProviders,
     changes,
     sandboxLives: (id) => provider.has(id),
     onRenewed: (what) =>
-      log.warn({ what }, 'what an earlier version had made is as this version makes it: agents may do less'),
+      log.warn(
+        { what },
+        'what an earlier version or another configuration had made is as this one makes it: look at what agents may do',
+      ),
     onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
   });
   const resourcePolicies = await ResourcePolicies.open(database, changes);
@@ -108,7 +113,7 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
   const authorize = agentsWait(createAuthorize(iam, resourcePolicies, changes), room);
   const { request: newRequestId } = identifiers;
   const bodies = new BodyMemory({ totalBytes: config.maxBodyBytesInMemory, trusted });
-  const stages = { authenticator, authorize, rates, audit, forward, bodies };
+  const stages = { authenticator, authorize, rates, audit, needRecord: () => journal.need(), forward, bodies };
   const calls = new OperationCalls({ ...parts, ...stages, needRoom: room.need, newRequestId });
   return {
     ...{ iam, resourcePolicies, lease, trusted, spool, calls, ...stages },

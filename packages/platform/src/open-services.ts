@@ -90,7 +90,10 @@ export class Services {
       closing.add(async () => parts.stop?.());
     }
     const retention = new Retention({
-      rules: retentionRules(config, { database, archive, modules: this.#open.map(({ module }) => module) }),
+      rules: [
+        ...retentionRules(config, { database, archive, modules: this.#open.map(({ module }) => module) }),
+        ...this.#open.flatMap(({ parts }) => parts.retention ?? []),
+      ],
       clock,
       log,
     });

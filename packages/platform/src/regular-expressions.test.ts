@@ -13,7 +13,7 @@ const JUDGED_BY_HAND: Record<string, number> = {
   'contract/src/coverage.ts': 5,
   'platform/src/announce.ts': 1,
   'platform/src/config/setting.ts': 1,
-  'platform/src/kernel/http/writes.ts': 1,
+  'platform/src/kernel/http/writes.ts': 2,
   'platform/src/kernel/objects/object-store.ts': 1,
   'platform/src/kernel/processes/command-failure.ts': 1,
   'platform/src/kernel/sandbox/process/host-process.ts': 1,

@@ -11,7 +11,7 @@ import { services } from './services.ts';
 const silent = pino({ level: 'silent' });
 const DAY = 24 * 3_600_000;
 const config = { retention: { auditDays: 90, sessionDays: 30, usageDays: 400 } };
-const TABLES = ['audit', 'sessions', 'session_usage', 'code_interpreter_sessions'] as const;
+const TABLES = ['sessions', 'session_usage', 'code_interpreter_sessions'] as const;
 
 const modules = (await loadServices(services)).map(({ module }) => module);
 
@@ -31,11 +31,6 @@ describeDatabases('retention', allMigrations(modules), (database) => {
     forgottenLogs.length = 0;
   });
 
-  const audit = (id: string, days: number): Promise<number> =>
-    database().execute(
-      `INSERT INTO audit (request_id, at, operation, status) VALUES ($1, $2, 'InvokeAgentRuntime', 200)`,
-      [id, ago(days)],
-    );
   const session = (id: string, startedDays: number, endedDays: number | undefined): Promise<number> =>
     database().execute(
       `INSERT INTO sessions (kind, sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port, created_at, ended_at)
@@ -60,8 +55,6 @@ describeDatabases('retention', allMigrations(modules), (database) => {
     new Retention({ rules: retentionRules(config, { database: database(), archive, modules }), clock, log: silent });
 
   it('forgets what is older than the configuration says, and nothing else', async () => {
-    await audit('old', 91);
-    await audit('young', 89);
     await session('ended-long-ago', 40, 31);
     await session('ended-lately', 40, 29);
     await session('not-ended', 40, undefined);
@@ -70,7 +63,6 @@ describeDatabases('retention', allMigrations(modules), (database) => {
     await codeSession('old', 31);
     await codeSession('young', 29);
     await retention().round();
-    expect(await ids('audit', 'request_id')).toEqual(['young']);
     expect(await ids('sessions', 'sandbox_id')).toEqual(['ended-lately', 'not-ended']);
     expect(await ids('session_usage', 'sandbox_id')).toEqual(['young']);
     expect(await ids('code_interpreter_sessions', 'session_id')).toEqual(['young']);
@@ -80,26 +72,26 @@ describeDatabases('retention', allMigrations(modules), (database) => {
   it('goes on in batches until nothing old is left, at the start and every hour', async () => {
     const many = (prefix: string, days: number): Promise<number> =>
       database().execute(
-        `INSERT INTO audit (request_id, at, operation, status)
-         SELECT $1 || n, $2::bigint, 'InvokeAgentRuntime', 200 FROM generate_series(1, 2500) n`,
+        `INSERT INTO session_usage (sandbox_id, kind, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds, memory_high_water_bytes, final)
+         SELECT $1 || n, 'runtime', '123456789012', 'arn', $1, $2::bigint, $2, 1, 1, true FROM generate_series(1, 2500) n`,
         [prefix, ago(days)],
       );
-    await many('old', 91);
-    await audit('young', 1);
+    await many('old', 401);
+    await usage('young', 1);
     const running = retention();
     running.start();
     try {
-      await until(clock, 30, async () => (await ids('audit', 'request_id')).length === 1);
-      expect(await ids('audit', 'request_id')).toEqual(['young']);
-      await many('old', 91);
-      await until(clock, 600_000, async () => (await ids('audit', 'request_id')).length === 1);
+      await until(clock, 30, async () => (await ids('session_usage', 'sandbox_id')).length === 1);
+      expect(await ids('session_usage', 'sandbox_id')).toEqual(['young']);
+      await many('old', 401);
+      await until(clock, 600_000, async () => (await ids('session_usage', 'sandbox_id')).length === 1);
     } finally {
       await running.stop();
     }
     // Stopped: what grows old now stays.
-    await audit('old', 91);
+    await usage('old', 401);
     await clock.advance(2 * 3_600_000);
-    expect(await ids('audit', 'request_id')).toEqual(['old', 'young']);
+    expect(await ids('session_usage', 'sandbox_id')).toEqual(['old', 'young']);
   });
 });
 

@@ -72,6 +72,8 @@ export interface ServiceParts<Names extends OperationName, Port = unknown> {
   metrics?: readonly Gauge[];
   /** Digests of the images that it still needs; all others may be collected. */
   imagesInUse?(): Promise<Iterable<string>>;
+  /** What it keeps for a while only, where that takes more than the database to forget (`ServiceModule.retention`). */
+  retention?: readonly RetentionRule[];
   /** What other services may use of it. */
   port: Port;
   /** Ends what WebSockets have left behind, once they are closed and before the server takes no more requests. */

@@ -6,7 +6,7 @@ import { type AdminRequest, adminJson, segment } from '../platform/admin.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
 import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
 
-/** Whose policy it is; exactly one of the two is to be given. */
+/** The owner of the policy. Exactly one of the two must be given. */
 export interface OwnerFlags {
   user?: string;
   role?: string;
@@ -63,7 +63,7 @@ export function printList(
   for (const line of columns([fields.map((field) => field.toUpperCase()), ...rows])) print(terminal, line);
 }
 
-/** Prints one thing as JSON, or those of its members that it has, one a line. */
+/** Prints an object as JSON, or the named members that it has, one on each line. */
 export function printMembers(terminal: Terminal, json: boolean | undefined, value: unknown, fields: string[]): void {
   if (json) {
     printJson(terminal, value);
@@ -77,18 +77,18 @@ function shown(value: unknown): string {
   return value === undefined ? '' : harmless(String(value));
 }
 
-/** That member of an answer, if it is an object and has it. */
+/** The member `name` of an answer; undefined if the answer is not an object or does not have it. */
 export function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** The list that an answer holds under that name; empty if there is none. */
+/** The list under a name in an answer; empty if there is none. */
 export function listIn(value: unknown, name: string): unknown[] {
   const found = fieldOf(value, name);
   return Array.isArray(found) ? found : [];
 }
 
-/** That member of an answer as a person reads it; empty if there is none. */
+/** A member of an answer as text for a person; empty if there is none. */
 export function textIn(value: unknown, name: string): string {
   const found = fieldOf(value, name);
   if (found === undefined || found === null) return '';

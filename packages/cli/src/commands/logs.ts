@@ -96,7 +96,7 @@ function shown(terminal: Terminal, text: string, times: boolean): string {
   return `${styled(terminal, 'stdout', 'dim', head)}  ${harmless(field('line'))}`;
 }
 
-/** A moment in the time zone of this machine, as `2026-11-23 09:05:54`; of what is no moment, nothing. */
+/** A time in the time zone of this machine, such as `2026-11-23 09:05:54`; empty if the text is not a time. */
 function localTime(iso: string): string {
   const moment = new Date(iso);
   if (Number.isNaN(moment.getTime())) return '';

@@ -14,7 +14,7 @@ const STDERR = 2;
 const STATUS = 3;
 const RESIZE = 4;
 const NEWLINE = 0x0a;
-/** What a frame holds beside its channel. */
+/** The most bytes of a frame after its channel byte. */
 const MAX_DATA_BYTES = 64 * 1024 - 1;
 const END_OF_INPUT = '\x04';
 /** How long what is piped in waits for the shell's first sign of life, in ms. */

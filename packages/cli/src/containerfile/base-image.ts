@@ -6,8 +6,8 @@ import { lineError } from './instructions.ts';
 import type { FromLine } from './plan-image.ts';
 
 /**
- * Has the platform fetch what FROM names. Where its registry cannot be reached, an image of a language is stood in for by the base
- * that the platform makes of its machine's own packages, and `standIn` says so; anything else is an error then.
+ * Lets the platform fetch the image that FROM names. If its registry cannot be reached, the platform replaces an image of a language by one that it makes of its own
+ * machine's packages, and `standIn` names the replacement. For other images this is an error.
  */
 export async function fetchBase(
   from: FromLine,
@@ -41,7 +41,7 @@ export async function fetchBase(
   };
 }
 
-/** `docker.io/library/python:3.12-slim` → `platform/base/python:3.12`; undefined for what the machine's packages cannot stand in for. */
+/** `docker.io/library/python:3.12-slim` → `platform/base/python:3.12`; undefined if the machine's packages cannot replace the image. */
 export function machineBase(image: string): string | undefined {
   const name = image.replace(
     /^(?:(?:index\.)?docker\.io\/|public\.ecr\.aws\/docker\/|mirror\.gcr\.io\/)?(?:library\/)?/,

@@ -170,7 +170,7 @@ async function addFolder(
       const path = posix.join(target, inner);
       if (info.isDirectory()) {
         if (!left) add({ kind: 'folder', path, ...metadata(step, 0o755) });
-        // What is left out may hold what is taken back.
+        // An ignored folder may contain a file that a later rule includes again.
         if (!left || context.ignored.exceptions) await walk(inner, depth + 1);
       } else if (left) continue;
       else if (info.isSymbolicLink()) add({ kind: 'link', path, target: await readlink(place), ...step.owner });

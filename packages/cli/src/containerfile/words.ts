@@ -1,10 +1,10 @@
-/** What a variable holds; undefined when there is none of that name. */
+/** The value of a variable; undefined if it is not set. */
 export type Lookup = (name: string) => string | undefined;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*/;
 const DEEPEST = 10;
 
-/** Thrown with a sentence for the user; whoever knows the line adds it. */
+/** An error with a sentence for the user. The caller adds the line number. */
 export class WordError extends Error {}
 
 /** Splits at white space outside of quotes, which stay as they are. Throws a `WordError` when a quote is not closed. */
@@ -32,8 +32,8 @@ export function splitWords(text: string): string[] {
 }
 
 /**
- * Takes quotes and escapes off and puts in variables, as a shell does: `$name`, `${name}`, `${name:-else}`, `${name:+if}`, and both
- * without the colon. What is not set is empty. Throws a `WordError` for anything else after `${name`.
+ * Removes quotes and escapes and inserts variables, as a shell does: `$name`, `${name}`, `${name:-else}`, `${name:+if}`, and the last two
+ * without the colon. A variable that is not set is empty. Throws a `WordError` for anything else after `${name`.
  */
 export function expand(text: string, lookup: Lookup, depth = 0): string {
   if (depth > DEEPEST) throw new WordError('variables are nested too deeply.');
@@ -47,7 +47,7 @@ export function expand(text: string, lookup: Lookup, depth = 0): string {
       at += 1;
     } else if (letter === '\\') {
       const next = text.charAt(at + 1);
-      // Between double quotes a backslash is one, unless what follows would mean something.
+      // Between double quotes, a backslash is an ordinary character unless the next character is special.
       out += quote === '"' && !'"$\\'.includes(next) ? `\\${next}` : next;
       at += 2;
     } else if (letter === '"' || (letter === "'" && quote === '')) {
@@ -69,7 +69,7 @@ export function expand(text: string, lookup: Lookup, depth = 0): string {
 function readVariable(text: string, at: number, lookup: Lookup, depth: number): { value: string; end: number } {
   const plain = NAME.exec(text.slice(at))?.[0];
   if (plain !== undefined) return { value: lookup(plain) ?? '', end: at + plain.length };
-  // A lone dollar sign is one.
+  // A dollar sign alone is an ordinary character.
   if (text.charAt(at) !== '{') return { value: '$', end: at };
   const end = closingBrace(text, at);
   const inside = text.slice(at + 1, end);

@@ -14,13 +14,13 @@ interface Directory {
 const END = { signature: 0x06054b50, bytes: 22, entries: 10, size: 12, offset: 16 };
 /** An entry of the list; its name, extra fields and comment follow. */
 const LISTED = { bytes: 46, lengths: [28, 30, 32], offset: 42 };
-/** From here on a number of a zip means that zip64 has it. */
+/** From this value on, a number in a zip means that the real number is in the zip64 record. */
 const MANY = 0xffff;
 const FAR = 0xffffffff;
 
 /**
- * Writes at `path` a zip of what the zip `base` holds and then what `added` holds, as they are packed there. Resolves with false, and writes
- * nothing, where one of them, or both together, need zip64 or end in a comment. Names that both hold would be there twice.
+ * Writes a zip to `path` with the entries of the zip `base`, followed by those of the zip `added`. It copies the compressed data unchanged. Resolves with false and writes
+ * nothing if one of the two, or both together, need zip64 or end in a comment. A name that is in both would be there twice.
  */
 export async function appendZip(base: string, added: string, path: string, signal: AbortSignal): Promise<boolean> {
   const first = await readDirectory(base);
@@ -32,7 +32,7 @@ export async function appendZip(base: string, added: string, path: string, signa
   if (entries >= MANY || offset + list.length >= FAR) return false;
   const end = Buffer.alloc(END.bytes);
   end.writeUInt32LE(END.signature, 0);
-  // Of this disk, and of all.
+  // The number of entries on this disk, and on all disks.
   end.writeUInt16LE(entries, END.entries - 2);
   end.writeUInt16LE(entries, END.entries);
   end.writeUInt32LE(list.length, END.size);
@@ -66,7 +66,7 @@ async function readDirectory(path: string): Promise<Directory | undefined> {
   return { entries, offset, bytes };
 }
 
-/** The list of entries that lie `distance` bytes further on. */
+/** The list of entries, moved by `distance` bytes. */
 function moved({ bytes }: Directory, distance: number): Buffer {
   const list = Buffer.from(bytes);
   for (let at = 0; at < list.length; ) {

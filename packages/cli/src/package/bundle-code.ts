@@ -4,7 +4,7 @@ import { CliError } from '../cli-error.ts';
 import type { Project } from '../project/project.ts';
 import { loadingPackages } from './loading-packages.ts';
 
-// Packages written for CommonJS ask for these; assigned to the global object, they clash with no name of the agent's own.
+// Packages written for CommonJS need these names. On the global object they do not clash with names in the agent's code.
 const banner = `import { createRequire as agentcoreCreateRequire } from 'node:module';
 globalThis.require ??= agentcoreCreateRequire(import.meta.url);
 globalThis.__filename ??= import.meta.filename;
@@ -13,7 +13,7 @@ globalThis.__dirname ??= import.meta.dirname;`;
 export interface Bundle {
   /** The module, relative to the stage. */
   entryPoint: string;
-  /** Packages that are not in it and have to be found beside it: those that `bundle.external` names, and those that load others by themselves. */
+  /** Packages that are not in the bundle and must be beside it: those in `bundle.external`, and those that load other packages at run time. */
   external: string[];
 }
 

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type PackedFile, writeZip } from './write-zip.ts';
 
-/** A zip of a folder that is kept beside it, and what it holds. */
+/** A zip of a folder, stored beside the folder, and a description of its content. */
 export interface KeptZip {
   zip: string;
   files: PackedFile[];
@@ -11,7 +11,7 @@ export interface KeptZip {
 const ZIP = 'packed.zip';
 const LIST = 'files.json';
 
-/** The zip of all files below a folder, kept in `FOLDER.packed`: who changes the folder removes it. Made when it is asked for first. */
+/** The zip of all files below a folder, stored as `FOLDER.packed`. It is made on the first call. Code that changes the folder must remove it. */
 export async function keptZip(folder: string, signal: AbortSignal): Promise<KeptZip> {
   const kept = `${folder}.packed`;
   const known = await readList(kept);

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import type { Metafile } from 'esbuild';
 
 /**
- * Names the packages of a bundle that load others by `createRequire(import.meta.url)`: no bundler sees what, and it is looked for
- * beside the bundle. A package within another counts as that other. Left out are those that the project itself does not see in a
- * `node_modules` folder (as pnpm links them): what is copied from there would not find its own.
+ * The names of the packages in a bundle that load other packages by `createRequire(import.meta.url)`. A bundler cannot see what they load, and at run time Node looks for it
+ * beside the bundle. For a package inside another package, the outer one is named. Packages that the project itself does not see in a `node_modules`
+ * folder (as with pnpm) are left out, because a copy of them would not find its own dependencies.
  */
 export async function loadingPackages(folder: string, { inputs, outputs }: Metafile): Promise<string[]> {
   const home = await realpath(folder);

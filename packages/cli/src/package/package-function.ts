@@ -11,7 +11,7 @@ import { contentOf, writeZip } from './write-zip.ts';
 export interface FunctionPackage extends AsyncDisposable {
   zip: string;
   sha256: string;
-  /** What its files say; undefined where they say nothing. */
+  /** The runtime and handler that the files suggest; undefined if they suggest none. */
   guess: { runtime: string; handler: string } | undefined;
 }
 

@@ -13,11 +13,11 @@ type Say = (text: string) => void;
 const WITHOUT_BUILDER =
   'A Containerfile without RUN needs no builder. It needs no registry either if FROM names node or python: agentcore deploy --builder none';
 
-/** What makes images of Containerfiles: Docker's engine, Buildah, or this program itself, which executes nothing. */
+/** The programs that build a Containerfile: Docker, Buildah, or `none`: this program itself, which cannot run commands. */
 export const builders = ['docker', 'buildah', 'none'] as const;
 export type Builder = (typeof builders)[number];
 
-/** What makes each program a builder, where it is none yet. */
+/** How to make each program work as a builder. */
 const remedies = {
   docker: {
     absent: 'Install and start Docker',
@@ -32,7 +32,7 @@ async function findBuilder(signal: AbortSignal): Promise<Builder> {
   return 'none';
 }
 
-/** Why a builder cannot be used here; undefined when it can. `info` asks Docker's engine: its client alone builds nothing. */
+/** Why a builder cannot be used here; undefined if it can. `docker info` asks the engine, because the client without an engine cannot build. */
 async function notWorking(builder: keyof typeof remedies, signal: AbortSignal): Promise<CliError | undefined> {
   try {
     await runTool(builder, ['info'], { signal });
@@ -55,7 +55,7 @@ async function notWorking(builder: keyof typeof remedies, signal: AbortSignal): 
 
 /**
  * Builds the project's Containerfile, pushes it into the platform's own registry and resolves with its name there.
- * `wanted` is who builds it; the first that works here by default.
+ * `wanted` is the builder; by default the first one that works here.
  */
 export async function packageImage(
   project: Project,
@@ -106,7 +106,7 @@ async function buildWithBuildah(
   plainHttp: boolean,
 ): Promise<string> {
   const digestFile = join(folder, 'digest');
-  // With its layer cache, as Docker has it by default: what has not changed keeps its digest.
+  // With the layer cache, as Docker does by default. So unchanged layers keep their digests.
   await run(['build', '--layers', '--file', file, '--tag', target, '.']);
   const tls = plainHttp ? ['--tls-verify=false'] : [];
   await run(['push', ...tls, '--authfile', join(folder, 'config.json'), '--digestfile', digestFile, target]);
@@ -119,7 +119,7 @@ function digestIn(text: string): string {
   throw new CliError('failure', 'The image was pushed, but the builder did not say under which digest.');
 }
 
-// In a file of our own, not by `login`: the user's configuration stays as it is, and no secret is on a command line.
+// In a file of our own instead of `login`. So the user's configuration does not change, and no secret is on a command line.
 async function writeAuth(connection: Connection, host: string, folder: string): Promise<void> {
   const { accessKeyId, secretAccessKey } = await credentialsOf(connection)();
   const auth = Buffer.from(`${accessKeyId}:${secretAccessKey}`).toString('base64');

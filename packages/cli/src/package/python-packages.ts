@@ -19,9 +19,8 @@ export interface InstallOptions {
 }
 
 /**
- * Resolves with a folder that holds what `requirements.txt` names, for that Python; undefined when it names nothing. The folder is kept below
- * `.agentcore`: pip is asked again only when the text of the requirements has changed, or a file of this machine that they name.
- * Rejects with a `CliError` when pip fails or there is none.
+ * Resolves with a folder that contains the packages of `requirements.txt` for one version of Python; undefined if it names none. The folder stays below `.agentcore`. pip runs
+ * again only if the requirements have changed, or a file of this machine that they name. Rejects with a `CliError` if pip fails or is missing.
  */
 export async function pythonPackages({ folder, version, signal, say }: InstallOptions): Promise<string | undefined> {
   const requirements = await readRequirements(join(folder, 'requirements.txt'));

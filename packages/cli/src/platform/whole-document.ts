@@ -2,16 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { CliError } from '../cli-error.ts';
 
-/** Where the files that a document names beside it stand in it afterwards. */
+/** The member of the combined document that contains the files of the original. */
 const FILES = 'x-files';
 const MOST_FILES = 100;
 
 type Reader = (text: string) => unknown;
 
 /**
- * The text of an OpenAPI document that stands by itself. Files beside one that is a file are put into it; those of one that has an address get their
- * whole addresses, for the platform to fetch. Servers that are named relative to its address are named whole. A document that needs nothing of it
- * stays as it is written, with its lines. Rejects with a `CliError` for a file that cannot be read, or is not below the document's folder.
+ * The text of a complete OpenAPI document. If the document is a file, the files that it refers to are put into it. If it has an address, its references become absolute
+ * addresses, and the platform fetches them. Relative server addresses become absolute, too. A document that needs none of this stays
+ * unchanged, with its line numbers. Rejects with a `CliError` for a file that cannot be read, or is not below the document's folder.
  */
 export async function wholeDocument(text: string, at: URL): Promise<string> {
   const { parse } = await import('yaml');
@@ -51,7 +51,7 @@ class WholeDocument {
     return { ...made, servers: [{ url: at.origin }] };
   }
 
-  /** Adds what was named until nothing more is. */
+  /** Adds the files that are referred to, until no new one is found. */
   async addFiles(made: Record<string, unknown>): Promise<void> {
     const contents: unknown[] = [];
     for (const [href] of this.#files) {

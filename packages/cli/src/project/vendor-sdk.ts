@@ -6,7 +6,7 @@ import { CliError } from '../cli-error.ts';
 import { runTool } from '../package/run-tool.ts';
 import { sdkFile } from './create-project.ts';
 
-/** Packs the SDK and puts it into the project, so that the project stands by itself and needs no registry for it. */
+/** Packs the SDK into the project. So the project is complete and needs no registry for the SDK. */
 export async function vendorSdk(folder: string, signal: AbortSignal): Promise<void> {
   const temporary = await mkdtemp(join(tmpdir(), 'agentcore-sdk-'));
   try {
@@ -31,8 +31,7 @@ async function builtSdk(folder: string, signal: AbortSignal): Promise<string> {
 }
 
 /**
- * Installs what a new project's package.json asks for. That is the vendored SDK and nothing else, so no registry is asked:
- * it works without a network, and a slow registry does not hold it up.
+ * Installs the dependencies of a new project. The only one is the vendored SDK. So this needs no registry and no network.
  */
 export async function installPackages(folder: string, signal: AbortSignal): Promise<void> {
   await runTool('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], {

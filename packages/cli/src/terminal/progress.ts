@@ -1,7 +1,7 @@
 import { Listr, ListrLogger, ProcessOutput } from 'listr2';
 import { styled, type Terminal } from './terminal.ts';
 
-/** One visible step. `say` replaces what is shown beside its title while it runs; the returned text is shown when it is done. */
+/** One visible step. `say` changes the text beside its title while the step runs. The returned text appears when the step is done. */
 export interface Step {
   title: string;
   run(say: (text: string) => void): Promise<string | undefined>;

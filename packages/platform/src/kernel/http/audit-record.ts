@@ -13,6 +13,9 @@ export interface AuditRecord {
   errorCode: string | undefined;
   sourceIp: string | undefined;
   userAgent: string | undefined;
+  /** The session that the request names, and the user whom its caller makes it for. */
+  sessionId?: string | undefined;
+  onBehalfOf?: string | undefined;
   /** So many refusals that are alike, from `at` until then; absent for one. */
   count?: number;
   until?: number;
@@ -24,9 +27,12 @@ export interface Audited extends Omit<AuditRecord, 'accountId' | 'principal'> {
 }
 
 /** The record of it, every text of it bounded and fit to be stored. */
-export function auditRecord({ operation, principal, resource, userAgent, ...rest }: Audited): AuditRecord {
+export function auditRecord(audited: Audited): AuditRecord {
+  const { operation, principal, resource, userAgent, sessionId, onBehalfOf, ...rest } = audited;
   return {
     ...rest,
+    ...(sessionId && { sessionId: auditText(sessionId, 256) }),
+    ...(onBehalfOf && { onBehalfOf: auditText(onBehalfOf, 1024) }),
     operation: auditText(operation),
     accountId: principal?.accountId,
     principal: principal && auditText(nameOf(principal)),

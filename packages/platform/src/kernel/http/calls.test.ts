@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { IamPrincipal } from '../auth/index.ts';
 import { LowDiskError } from '../disk-room.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { JournalFullError } from '../journal/index.ts';
 import { PeerForwarder, PeerTokens } from '../peers/index.ts';
 import type { OperationHandlers, RequestContext } from '../service.ts';
 import { HeldElsewhereError } from '../sessions/index.ts';
@@ -50,6 +51,7 @@ const deps = {
   bodies,
   rates: { take: vi.fn(), refused: vi.fn() },
   audit: vi.fn(),
+  needRecord: vi.fn(),
   metrics: createMetrics({ process: false }),
   idempotency: {
     async run<T>(
@@ -94,7 +96,7 @@ beforeEach(() => {
   seen = undefined;
   kept.clear();
   vi.clearAllMocks();
-  for (const mock of [deps.authorize, deps.rates.take, deps.needRoom]) mock.mockReset();
+  for (const mock of [deps.authorize, deps.rates.take, deps.needRoom, deps.needRecord]) mock.mockReset();
 });
 
 it('asks as the caller: his rate, his rights, his record and his address', async () => {
@@ -211,8 +213,14 @@ it('says what a client would have been told: of wrong input, of nothing served, 
     throw new LowDiskError({ free: 1 }, 1);
   });
   await expect(create()).rejects.toMatchObject({ status: 503 });
-  // Whoever ends something needs no room for it.
+  // Whoever ends something needs no room for it, but a record.
   await expect(stop()).resolves.toMatchObject({ statusCode: 200 });
+  deps.needRecord.mockImplementationOnce(() => {
+    throw new JournalFullError('/data/journal', 'its disk is full');
+  });
+  handle.mockClear();
+  await expect(stop()).rejects.toMatchObject({ status: 503, message: expect.stringContaining('unrecorded') });
+  expect(handle).not.toHaveBeenCalled();
 
   handle.mockRejectedValueOnce(new TypeError('the secret cause'));
   const failure = await stop().catch((error: unknown) => error);

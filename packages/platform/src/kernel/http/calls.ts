@@ -21,7 +21,7 @@ import { type Metrics, NO_SPAN, type Span, TRACE_HEADERS } from '../telemetry/in
 import { clientTokenKey, keptAnswer } from './client-tokens.ts';
 import { toOperationError } from './service-errors.ts';
 import { type Exchange, type Source, Stages, type StagesDeps } from './stages.ts';
-import { writes } from './writes.ts';
+import { changes, writes } from './writes.ts';
 
 /** For whom a service of the platform calls an operation of another. */
 export interface Caller {
@@ -111,6 +111,7 @@ export class OperationCalls {
     const ctx = this.#context(operation, exchange, caller);
     await this.#stages.authorizeOperation(exchange, operation, { handler, input, ctx });
     if (writes(operation)) this.#deps.needRoom();
+    if (changes(operation)) this.#deps.needRecord();
     const handle = async (): Promise<Outputs[K]> => {
       try {
         return await handler.handle(input, ctx);

@@ -32,7 +32,13 @@ beforeEach(async () => {
   };
   const plugin = passThrough(service, {
     authenticator: { authenticate: () => Promise.reject(new Error('nobody signs here')) },
-    ...{ bodies, authorize: () => undefined, rates: { take, refused: () => undefined }, audit },
+    ...{
+      bodies,
+      authorize: () => undefined,
+      rates: { take, refused: () => undefined },
+      audit,
+      needRecord: () => undefined,
+    },
     spool: { take: () => Promise.reject(new Error('this test spools nothing')) },
     ...{ metrics: createMetrics({ process: false }), newRequestId: () => 'request', maxSpooledBytes: 0 },
     ...{ clock: systemClock, log: pino({ level: 'silent' }) },

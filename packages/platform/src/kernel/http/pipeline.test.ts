@@ -170,6 +170,7 @@ beforeAll(async () => {
     },
     metrics: createMetrics({ process: false }),
     audit: (record: AuditRecord) => void audited.push(record),
+    needRecord: () => undefined,
     bodies,
     rates: {
       take: (principal: Principal) => void counted.push(nameOf(principal)),

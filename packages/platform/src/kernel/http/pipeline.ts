@@ -39,7 +39,7 @@ import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
 import { type Exchange, Stages, type StagesDeps } from './stages.ts';
 import { answerUnserved } from './unserved-services.ts';
-import { writes } from './writes.ts';
+import { changes, writes } from './writes.ts';
 
 export interface PipelineDeps extends StagesDeps {
   handlers: OperationHandlers;
@@ -182,6 +182,7 @@ export class Pipeline {
     const ctx = this.#context(exchange, principal, signed?.signedHeaders);
     await this.#stages.authorizeOperation(exchange, route.operation, { handler, input, ctx });
     if (writes(route.operation)) this.#deps.needRoom();
+    if (changes(route.operation)) this.#deps.needRecord();
 
     const handle = async (): Promise<WireResponse> => {
       let output: Awaited<ReturnType<AnyHandler['handle']>>;

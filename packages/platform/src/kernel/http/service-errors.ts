@@ -1,6 +1,7 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import { QueueFullError } from '../bounded-queue.ts';
 import { LowDiskError } from '../disk-room.ts';
+import { JournalFullError, JournalWriteError } from '../journal/index.ts';
 import { HeldElsewhereError, NotHeldError, SessionQuotaError } from '../sessions/index.ts';
 import {
   DatabaseBusyError,
@@ -40,6 +41,13 @@ export function toServiceError(error: unknown): ServiceError | undefined {
   if (error instanceof LowDiskError) {
     return errors.unavailable(error.message, {
       remedy: 'Free space, or lower disk.reserveBytes; nothing needs to be restarted.',
+      retryAfterSeconds: 30,
+      cause: error,
+    });
+  }
+  if (error instanceof JournalFullError || error instanceof JournalWriteError) {
+    return errors.unavailable('The audit trail cannot be written, and nothing is changed unrecorded.', {
+      remedy: 'Free space on the disk of the data directory, or mend it; nothing needs to be restarted.',
       retryAfterSeconds: 30,
       cause: error,
     });

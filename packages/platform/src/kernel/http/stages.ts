@@ -25,6 +25,8 @@ export interface StagesDeps {
   rates: Pick<RequestRates, 'take' | 'refused'>;
   bodies: Pick<BodyMemory, 'of'>;
   audit(record: AuditRecord): void;
+  /** Throws while the audit trail takes nothing: what changes anything is not done unrecorded. */
+  needRecord(): void;
   /** Knows what another server has handed on; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'sent'> | undefined;
   /** Absent where nothing is traced. */
@@ -190,9 +192,24 @@ export class Stages {
         errorCode,
         sourceIp: req.socket.remoteAddress,
         userAgent: req.headers['user-agent'],
+        sessionId: first(req.headers, SESSION_HEADERS),
+        // Nobody vouches for what an unknown caller says.
+        onBehalfOf: principal && first(req.headers, USER_HEADERS),
       }),
     );
   }
+}
+
+const SESSION_HEADERS = [
+  'x-amzn-bedrock-agentcore-runtime-session-id',
+  'x-amzn-code-interpreter-session-id',
+  'x-amzn-browser-session-id',
+];
+const USER_HEADERS = ['x-amzn-bedrock-agentcore-runtime-user-id'];
+
+function first(headers: IncomingHttpHeaders, names: readonly string[]): string | undefined {
+  const found = names.map((name) => headers[name]).find((value) => value !== undefined);
+  return typeof found === 'string' ? found : found?.[0];
 }
 
 /** Where a request came from: to the server that handed it on, if one did. */

@@ -15,3 +15,15 @@ const names: ReadonlySet<OperationName> = new Set(
 export function writes(operation: OperationName): boolean {
   return names.has(operation);
 }
+
+/** What changes nothing though it is no mere look: it uses what is there. Whatever is not named here counts as a change. */
+const USES = /^(Invoke|Converse|Retrieve|Search|List|Get|Evaluate)(?![a-z])/;
+
+const changing: ReadonlySet<OperationName> = new Set(
+  Object.values(operations).flatMap(({ name, readonly }) => (readonly || USES.test(name) ? [] : [name])),
+);
+
+/** Whether an operation changes something, deletion included: it is not done where nothing can be recorded. */
+export function changes(operation: OperationName): boolean {
+  return changing.has(operation);
+}

@@ -180,17 +180,17 @@ export class JournalDrain {
   }
 
   async #apply(frames: Frame[]): Promise<void> {
-    const { database, journalId, sinks } = this.#options;
+    const { database, journalId: id, directory, sinks } = this.#options;
     const last = frames.at(-1)?.seq ?? this.#appliedSeq;
     await database.transaction(async (tx) => {
       // Another look inside the transaction: a commit whose acknowledgement was lost has moved the position already.
-      const applied = await lockPosition(tx, journalId);
+      const applied = await lockPosition(tx, id);
       for (const [name, group] of groupBySink(frames.filter((frame) => frame.seq > applied))) {
         const sink = sinks.get(name);
         if (!sink) throw new Error(`no sink is named ${name}`);
-        await sink.apply(tx, group);
+        await sink.apply(tx, group, { id, directory });
       }
-      if (last > applied) await storePosition(tx, journalId, last);
+      if (last > applied) await storePosition(tx, id, last);
     });
     this.#appliedSeq = last;
   }

@@ -282,7 +282,9 @@ describe('journal on the disk', () => {
     const fill = async () => {
       for (let n = 0; n < 1_000; n++) await journal.append('number', n);
     };
+    journal.need();
     await expect(fill()).rejects.toBeInstanceOf(JournalFullError);
+    expect(() => journal.need()).toThrow('wait for the database already');
     expect(journal.stats().bytes).toBeLessThan(30_000);
   });
 
@@ -292,6 +294,7 @@ describe('journal on the disk', () => {
     while (journal.record('number', taken)) taken++;
     expect(taken).toBeLessThan(100);
     expect(journal.stats()).toMatchObject({ dropped: 1 });
+    expect(() => journal.need()).toThrow('wait for the disk already');
     expect(journal.stats().pendingBytes).toBeLessThan(2_100);
     await Promise.all(Array.from({ length: 500 }, (_, n) => journal.append('number', 1_000 + n)));
     await journal.flush();
@@ -340,8 +343,11 @@ describe('journal on the disk', () => {
     expect(String(failed[0])).toContain('its disk is full');
     expect(journal.record('number', 5_000)).toBe(true);
     await expect(journal.append('number', 6_000)).rejects.toBeInstanceOf(JournalFullError);
+    // What must not be done unrecorded asks before, and is refused until there is room.
+    expect(() => journal.need()).toThrow('its disk is full');
     await rm(join(dir, 'ballast'));
     await journal.append('number', 7_000);
+    journal.need();
     await journal.flush();
     const numbers = await numbersOf(database);
     expect(numbers).toEqual([...Array.from({ length: last }, (_, n) => n + 1), 5_000, 7_000]);

@@ -8,7 +8,7 @@ import type { Database } from '../storage/index.ts';
 import { JournalDrain } from './drain.ts';
 import { lockPosition } from './position.ts';
 import { recoverJournal } from './recovery.ts';
-import { bindSinks, type Sinks } from './sinks.ts';
+import { bindSinks, type Origin, type Sinks } from './sinks.ts';
 import { JournalWriter } from './writer.ts';
 
 /**
@@ -29,6 +29,10 @@ export interface Journal<Kinds> extends AsyncDisposable {
   /** Resolves when everything taken before is in the database; rejects with a TimeoutError after `timeoutMs`. */
   flush(timeoutMs?: number): Promise<void>;
   stats(): JournalStats;
+  /** Which journal it is, and where. */
+  readonly origin: Origin;
+  /** Throws `JournalFullError` or `JournalWriteError` while the disk takes no records, or no more of them find room: what must not be done unrecorded is refused by it. */
+  need(): void;
   /** Writes what is in memory, gives the database `timeoutMs` to take it, and ends; what remains is applied at the next start. */
   close(timeoutMs?: number): Promise<void>;
 }
@@ -85,7 +89,7 @@ export async function createJournal<Kinds>(options: JournalOptions<Kinds>): Prom
   const recovered = await recoverJournal(directory, log);
   const journalId = await identify(directory);
   const applied = await database.transaction((tx) => lockPosition(tx, journalId));
-  let writeFailure: string | undefined;
+  let writeFailure: Error | undefined;
   let dropped = 0;
   const writer = new JournalWriter(
     {
@@ -104,7 +108,7 @@ export async function createJournal<Kinds>(options: JournalOptions<Kinds>): Prom
       },
       onFailure: (error) => {
         if (!writeFailure) log.warn({ err: error }, 'the journal cannot be written');
-        writeFailure = error.message;
+        writeFailure = error;
       },
     },
     // A database that knows more than the disk (a restored directory) must not take new records for old ones.
@@ -151,13 +155,18 @@ export async function createJournal<Kinds>(options: JournalOptions<Kinds>): Prom
       return taken;
     },
     flush,
+    origin: { id: journalId, directory },
+    need: () => {
+      if (writeFailure) throw writeFailure;
+      writer.need();
+    },
     stats: () => ({
       durableSeq: writer.durableSeq,
       appliedSeq: drain.appliedSeq,
       pendingBytes: writer.pendingBytes,
       bytes: writer.bytes,
       dropped,
-      failure: writeFailure ?? drain.lastError?.message,
+      failure: writeFailure?.message ?? drain.lastError?.message,
     }),
     close,
     [Symbol.asyncDispose]: close,

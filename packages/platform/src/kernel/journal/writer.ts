@@ -115,6 +115,14 @@ export class JournalWriter {
     return true;
   }
 
+  /** Throws `JournalFullError` where a further record finds no room. */
+  need(): void {
+    const { directory, maxPendingBytes, maxBytes } = this.#options;
+    if (this.#pendingBytes >= maxPendingBytes)
+      throw new JournalFullError(directory, `${this.#pendingBytes} bytes wait for the disk already`);
+    if (this.#totalBytes >= maxBytes) throw tooMuchWaits(directory, maxBytes);
+  }
+
   /** Resolves when everything taken so far was written or has failed. */
   async settle(): Promise<void> {
     if (!this.#writing) return;
@@ -140,9 +148,7 @@ export class JournalWriter {
   #enqueue(sink: string, json: string, done?: Entry['done']): void {
     if (this.#ended) throw new JournalWriteError('the journal is closed');
     const { directory, maxBytes } = this.#options;
-    if (done && this.#totalBytes >= maxBytes) {
-      throw new JournalFullError(directory, `${maxBytes} bytes wait for the database already`);
-    }
+    if (done && this.#totalBytes >= maxBytes) throw tooMuchWaits(directory, maxBytes);
     const seq = this.#nextSeq;
     const bytes = encodeFrame({ seq, sink, json });
     this.#nextSeq++;
@@ -294,6 +300,9 @@ export class JournalWriter {
     for (const resume of this.#waitingForRoom.splice(0)) resume();
   }
 }
+
+const tooMuchWaits = (directory: string, maxBytes: number): JournalFullError =>
+  new JournalFullError(directory, `${maxBytes} bytes wait for the database already`);
 
 function writeError(directory: string, cause: unknown): Error {
   if (cause instanceof JournalFullError) return cause;

@@ -6,7 +6,14 @@ import type { Secrets } from './secrets.ts';
 export async function platformKey(
   secrets: Secrets,
   accountId: string,
-  use: 'page-tokens' | 'peers' | 'sandbox-credentials' | 'workload-tokens' | 'grant-links' | 'policy-sessions',
+  use:
+    | 'audit'
+    | 'page-tokens'
+    | 'peers'
+    | 'sandbox-credentials'
+    | 'workload-tokens'
+    | 'grant-links'
+    | 'policy-sessions',
 ): Promise<Uint8Array> {
   const name = { accountId, name: `platform/${use}` };
   const kept = await secrets.keep(name, new Secret(randomBytes(32).toString('base64')));

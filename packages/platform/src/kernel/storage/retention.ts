@@ -92,11 +92,11 @@ export class Retention {
   }
 }
 
-/** Deletes rows for a rule: those of `table` whose `column`, milliseconds since the epoch, is before the rule's moment. */
-export function forgetRows(database: Executor, table: string, column: string): RetentionRule['forget'] {
+/** Deletes rows for a rule: those of `table` whose `column`, milliseconds since the epoch, is before the rule's moment, and of which the condition `only` holds. */
+export function forgetRows(database: Executor, table: string, column: string, only = 'true'): RetentionRule['forget'] {
   return (before, limit) =>
     database.execute(
-      `DELETE FROM ${table} WHERE ctid IN (SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${limit})`,
+      `DELETE FROM ${table} WHERE ctid IN (SELECT ctid FROM ${table} WHERE ${column} < $1 AND ${only} LIMIT ${limit})`,
       [Math.floor(before)],
     );
 }

@@ -5,7 +5,7 @@ import type { Metrics } from '../../kernel/telemetry/index.ts';
 
 export interface MetricsDeps {
   metrics: Metrics;
-  /** `loopback`: the machine itself, and whoever signs and may; `public`: everybody; `off`: nobody. */
+  /** `loopback`: programs on this machine, and signed callers with the permission. `public`: everybody. `off`: nobody. */
   access: 'loopback' | 'public' | 'off';
 }
 

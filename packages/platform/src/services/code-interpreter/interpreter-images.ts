@@ -102,7 +102,7 @@ export class InterpreterImages {
     return best ?? this.#soon(this.#make('slim').image);
   }
 
-  /** Makes what is not there yet; `onReady` is told of each image. Rejects with `SandboxError` when the best one cannot be made. */
+  /** Makes the missing images and calls `onReady` for each. Rejects with `SandboxError` if the best one cannot be made. */
   async prepare(onReady: (image: InterpreterImage) => Promise<void>): Promise<void> {
     const wanted = this.#deps.variant;
     const best = await this.#recorded(wanted);
@@ -113,7 +113,7 @@ export class InterpreterImages {
     if (full) await onReady(await full);
   }
 
-  /** What a session on the slim image is told that misses a library; undefined where nothing more is to come. */
+  /** The hint for a session on the slim image that lacks a library; undefined if no better image will come. */
   whatIsMissing(): string | undefined {
     if (this.#deps.variant === 'slim') return undefined;
     const libraries = 'numpy, pandas, matplotlib, scipy, scikit-learn and more';
@@ -310,7 +310,7 @@ export class InterpreterImages {
   async #read(variant: Variant): Promise<{ key: string; digest: string } | undefined> {
     const text = await readFile(this.#file(variant), 'utf8').catch(() => undefined);
     if (text === undefined) return undefined;
-    const { key, digest } = JSON.parse(text) as { key?: unknown; digest?: unknown };
+    const { key, digest }: { key?: unknown; digest?: unknown } = Object(JSON.parse(text));
     return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined;
   }
 }

@@ -85,8 +85,8 @@ export class InterpreterSessions {
   }
 
   /**
-   * Makes the images that are not there yet, and of each a session of this interpreter that stands ready, the best image's alone in the end.
-   * Never rejects: a session that is asked for says why it cannot be.
+   * Makes the missing images, and starts one session of this interpreter in advance for each new image. In the end only the session on the best image is left.
+   * Never rejects: if an image fails, StartCodeInterpreterSession says why.
    */
   async prepare(interpreter: Interpreter, signal: AbortSignal): Promise<void> {
     const { images, sessions, warm, log } = this.#deps;

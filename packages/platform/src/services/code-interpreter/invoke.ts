@@ -13,7 +13,7 @@ export interface InvokeLimits {
   graceMs: number;
 }
 
-/** What a call is told whose Python found no such module; undefined where there is nothing to say. */
+/** The hint for a call in which Python did not find a module; undefined if there is no hint. */
 export type WhatIsMissing = () => string | undefined;
 
 /** How the vendor's Python SDK names itself; the AWS SDKs say `api/bedrock_agentcore#…`. */

@@ -17,7 +17,7 @@ export const codeInterpreterMigrations: Migration[] = [
         ON code_interpreter_sessions (account_id, interpreter_arn, created_at DESC, session_id DESC);`,
   },
   {
-    // Of older sessions nobody knows who started them: they are nobody's.
+    // The owners of older sessions are unknown, so these sessions have none.
     id: 'code-interpreter/0002-owners',
     sql: `ALTER TABLE code_interpreter_sessions ADD COLUMN owner text;`,
   },

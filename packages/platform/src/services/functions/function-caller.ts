@@ -11,7 +11,7 @@ export interface FunctionCall {
   payload: DocumentValue;
   /** What the function finds as `context.client_context.custom` (Python) and `context.clientContext.custom` (Node.js). */
   clientContext?: { custom: Readonly<Record<string, DocumentValue>> };
-  /** Aborted when nobody waits for the answer any more; the function is ended then. */
+  /** Aborts when nobody waits for the answer any more. The function is then ended. */
   signal: AbortSignal;
 }
 

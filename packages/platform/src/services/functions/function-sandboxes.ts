@@ -28,7 +28,7 @@ interface Shelf {
   /** The one that was used last is used next; some may have ended meanwhile. */
   idle: Place[];
   busy: number;
-  /** The newest that is known, whose sandboxes alone take events; undefined where the function is gone. */
+  /** The newest known revision. Only its sandboxes take events. Undefined if the function was deleted. */
   revision: string | undefined;
   /** Of the row that was read last. */
   version: number;

@@ -21,9 +21,9 @@ export const conditionsOf = {
     ...(input.sessionId === undefined ? {} : { [SESSION]: input.sessionId }),
   }),
   /**
-   * Of what is written in an actor's name. A namespace that ends in `{actorId}` is the same for `jane` and `jane/`, who are two actors otherwise,
-   * so both must be allowed. So must each namespace that records of it go to, in the actor's name; and one that the caller has chosen by variables of
-   * his own must be allowed by itself, for no right to an actor's name says anything of it.
+   * The conditions that must all be allowed to write an event for an actor. `jane` and `jane/` are two actors, but a namespace that ends in `{actorId}` is the
+   * same for both, so both actors must be allowed. Each namespace that can get records of the event must be allowed together with the actor. A namespace
+   * that the caller chooses with `namespaceVariables` must also be allowed without the actor, because a right to an actor does not cover it.
    */
   written: (input: Written, strategies: readonly Strategy[]): Conditions[] => {
     const actors = [...new Set([input.actorId, namespaceKey(input.actorId)])];

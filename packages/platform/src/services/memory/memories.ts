@@ -145,7 +145,7 @@ export class Memories {
 
 const MAX_INDEXED_KEYS = 10;
 
-/** There is no Kinesis here, and nothing that could stand in its place: accepted, it would deliver nothing and not say so. */
+/** Refuses streams: the platform has no Kinesis, so an accepted stream would silently deliver nothing. */
 function refuseStreams({
   streamDeliveryResources,
 }: {

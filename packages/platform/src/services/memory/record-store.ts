@@ -3,7 +3,7 @@ import { languageOf } from '../../kernel/search/index.ts';
 import type { Executor } from '../../kernel/storage/index.ts';
 import { metadataFilterSql } from './metadata-filter.ts';
 import { type NamespaceScope, namespaceKey, scopeSql } from './namespaces.ts';
-import { contentHash, metadataFromJson, metadataToJson, type StoredRecord } from './record.ts';
+import { contentHash, metadataFromJson, metadataToJson, type StoredRecord, storedEventIds } from './record.ts';
 import { expiryFrom } from './record-expiry.ts';
 
 interface Row {
@@ -12,11 +12,11 @@ interface Row {
   strategy_id: string;
   namespace: string;
   content: string;
-  metadata: Record<string, unknown>;
+  metadata: unknown;
   at: Date;
   valid_to: Date | null;
   superseded_by: string | null;
-  event_ids: string[];
+  event_ids: unknown;
   expiry_days: number | null;
   expires_at: Date | null;
 }
@@ -42,7 +42,7 @@ export interface NewRecord extends Omit<StoredRecord, 'validTo' | 'supersededBy'
   sessionId?: string;
 }
 
-/** That records hold: nothing newer has taken their place, and they have not expired. As SQL; appends its parameter. */
+/** The SQL condition for valid records: no newer record replaces them, and they have not expired. Appends its parameter to `params`. */
 export function holdsSql(now: Date, params: unknown[], prefix = ''): string {
   return `${prefix}valid_to IS NULL AND ${unexpiredSql(now, params, prefix)}`;
 }
@@ -127,7 +127,7 @@ export interface RecordChange {
   namespace?: string;
   strategyId?: string;
   metadata?: Record<string, data.MemoryRecordMetadataValue>;
-  /** Days from now on, or never; absent: as many as it was given last, from now on. */
+  /** Days from now on, or never. If absent, the last number of days starts anew. */
   expiry?: number | 'never';
   at: Date;
 }
@@ -220,6 +220,6 @@ export function recordOf(row: Row): StoredRecord {
     supersededBy: row.superseded_by ?? undefined,
     expiry:
       row.expiry_days === null || row.expires_at === null ? undefined : { days: row.expiry_days, at: row.expires_at },
-    eventIds: row.event_ids,
+    eventIds: storedEventIds(row.event_ids, 'event_ids'),
   };
 }

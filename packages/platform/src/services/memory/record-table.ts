@@ -2,7 +2,7 @@ import type { SearchedTable } from '../../kernel/search/index.ts';
 import { scopeSql } from './namespaces.ts';
 import { type RecordFilter, recordFilterSql } from './record-store.ts';
 
-/** Long-term records as search knows them. Vectors have the memory and the namespace beside them; whether a record holds is for `recordFilterSql` to say. */
+/** The table of long-term records for the search. The table of vectors has the memory and the namespace, too. `recordFilterSql` decides whether a record is valid. */
 export const recordTable: SearchedTable<RecordFilter> = {
   name: 'memory_records',
   columns: { text: 'content', hash: 'content_hash', order: 'inserted_at' },

@@ -174,7 +174,7 @@ function modified(
   };
 }
 
-/** Days for what the strategy makes from now on; what it has made keeps its own. */
+/** The days for new records of the strategy. Existing records keep their own. */
 function daysAfter(
   before: Strategy,
   specification: control.RecordExpirySpecification | undefined,

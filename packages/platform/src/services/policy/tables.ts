@@ -1,6 +1,6 @@
 import type { Executor, Migration, RetentionRule } from '../../kernel/storage/index.ts';
 
-/** Engines, policies and generations stand in the table `resources`; what happened in policy sessions, and what was decided, stands here. */
+/** The tables of the events of policy sessions and of decisions. Engines, policies and generations are in the table `resources`. */
 export const policyMigrations: readonly Migration[] = [
   {
     id: 'policy/0001-policy',
@@ -61,7 +61,7 @@ export const policyMigrations: readonly Migration[] = [
   },
 ];
 
-/** Longest window of a temporal policy; nothing looks further back. */
+/** The longest window of a temporal policy. No policy uses older events. */
 export const LONGEST_WINDOW_MS = 24 * 3_600_000;
 
 /** A session that nobody used for longer than any window says nothing any more. `auditMs`: how long decisions are kept. */

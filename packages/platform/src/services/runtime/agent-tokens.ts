@@ -49,7 +49,7 @@ export class AgentTokens {
   }
 }
 
-/** As a gateway seals it; what is none opens nowhere. */
+/** The form of a sealed policy session. Other values cannot be opened anyway. */
 const SEALED = /^[\w-]{40,1536}$/;
 
 function policySessionOf({ headers }: Pick<RequestContext, 'headers'>): string | undefined {

@@ -141,7 +141,7 @@ function openPortProblems(definition: RuntimeDefinition): FieldProblem[] {
   return problems;
 }
 
-/** The ports of a session that its own address leads to, beside that of invocations; none unless it says so. */
+/** The ports that callers reach at the address of a session (`allowedPorts`), besides the port of invocations. None by default. */
 export function openPortsOf({ allowedPorts = [] }: RuntimeDefinition): PortSpan[] {
   return allowedPorts.flatMap(
     ({ port, portRange }) => portRange ?? (port === undefined ? [] : { from: port, to: port }),

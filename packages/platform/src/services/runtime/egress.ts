@@ -24,7 +24,7 @@ const LOOPBACK_NAMES = new Set([LOOPBACK, '127.0.0.1', 'host.docker.internal', '
 /** A name whose last label is no number: `127.1` and `0x7f.1` are addresses to some. */
 const NAME = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** The services that a list such as `localhost:11434,10.0.0.7:8000` names; what is none is left out. */
+/** The services in a list such as `localhost:11434,10.0.0.7:8000`. Parts that are not HOST:PORT are left out. */
 export function endpointsOf(list: string): Endpoint[] {
   return list
     .split(',')
@@ -58,8 +58,8 @@ export function egressArn(accountId: string, { host, port }: Endpoint): string {
 }
 
 /**
- * Opens in `policy` what is named, at the addresses that the names have now: for this sandbox that is what they mean to its end. What is open
- * anyway is left alone. Rejects with `StartFailure` for a name that has no address that may be opened.
+ * Opens the services `wanted` in `policy`. It resolves their names now, and the sandbox keeps these addresses until its end. It skips services that are
+ * open already. Rejects with `StartFailure` if a name has no address that may be opened.
  */
 export async function openEgress(
   policy: NetworkPolicy,

@@ -118,7 +118,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
   });
   const endpoints = new Endpoints({ ...deps, runtimes, store });
-  // Those that stand ready have the secrets of before; one that a session would get meanwhile is looked at then.
+  // Sandboxes that were started in advance have the old secrets, so they are renewed. If a session gets one before that, it is checked then.
   deps.changes.subscribe([deps.agentSecrets.topic], async () => deps.sessions.pool.renew());
   const planDeps: Omit<SessionPlanDeps, 'secrets'> = {
     ...deps.sandbox,

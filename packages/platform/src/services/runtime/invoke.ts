@@ -94,8 +94,8 @@ function send(
   deps: InvokeDeps,
 ): Promise<UpstreamResponse> {
   const length = payload instanceof RequestBody ? payload.length : undefined;
-  // Plain servers read as many bytes as the length says, and nothing where it is missing. They parse no body of which no type is told, and boto3
-  // tells none unless it is asked to: such a body is JSON, as the protocols of agents say.
+  // Simple servers read no body without a content-length, and parse no body without a content-type. boto3 sends no content-type by default. Such a body is
+  // JSON, by the protocols of agents.
   const all = [...headers];
   if (length !== undefined) all.push('content-length', String(length));
   if (ctx.headers['content-type'] === undefined) all.push('content-type', 'application/json');
@@ -114,7 +114,7 @@ function send(
   );
 }
 
-/** An agent that has exited listens no more; its server socket is closed before the connections that it had taken. */
+/** An error if the agent has exited, and so no longer listens. The kernel closes the listening socket before the accepted connections. */
 export async function goneMeanwhile({ sandbox }: Lease, ofPort: number): Promise<Error | undefined> {
   const { host, port } = sandbox.address(ofPort);
   if (await listens(host, port)) return undefined;

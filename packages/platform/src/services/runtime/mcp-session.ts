@@ -9,9 +9,9 @@ export interface McpSession {
 }
 
 /**
- * A client of MCP knows nothing of runtime sessions; what it keeps is the `Mcp-Session-Id` that it was answered (Streamable HTTP, "Session
- * Management"). So the runtime session is named there, with the agent's own id behind it where it gave one. Who names the session in the
- * header for it gets and sends the agent's own id as it is.
+ * MCP clients do not know runtime sessions. They send the `Mcp-Session-Id` of an earlier answer again (Streamable HTTP, "Session Management"). So the platform
+ * writes the id of the runtime session into that header, followed by the agent's own id, if it gave one. If a client names the runtime session in the header of
+ * the platform, the `Mcp-Session-Id` is the agent's own id, unchanged.
  */
 export function readMcpSession(given: string | undefined): McpSession {
   const [, runtimeSessionId, own] = KEPT.exec(given ?? '') ?? [];

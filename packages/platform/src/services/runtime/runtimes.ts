@@ -4,7 +4,7 @@ import {
   type CertificateAuthorityDeps,
   certificateAuthority,
   checkPassedRole,
-  givenMemories,
+  givenResources,
 } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, imageProblem, type ResolvedImage } from '../../kernel/images/index.ts';
@@ -247,7 +247,7 @@ export class Runtimes {
     await Promise.allSettled(this.#background);
   }
 
-  /** Rejects with what is wrong with a definition; gives what it comes to beside what it says. */
+  /** Checks a definition and resolves with the values that follow from it. Rejects with the mistakes of the definition. */
   async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<Checked> {
     const { defaults, quotas, sandbox, agentSecrets } = this.#deps;
     const limits = { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes };
@@ -271,11 +271,11 @@ export class Runtimes {
     const texts = Object.values(environmentOf(definition).plain);
     return {
       certificateAuthority: await certificateAuthority(named, field, ctx, this.#deps),
-      given: await givenMemories(ctx, { texts, region: this.#deps.region, field: 'environmentVariables' }),
+      given: await givenResources(ctx, { texts, region: this.#deps.region, field: 'environmentVariables' }),
     };
   }
 
-  /** Whoever deploys an agent could read what it is given, and reach what it reaches: for both there are rights of their own. */
+  /** Checks the caller's rights to the secrets and services of the agent: a person who deploys an agent could read these secrets and reach these services through it. */
   async #checkEnvironment(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
     const { secrets, endpoints } = environmentOf(definition);
     for (const name of new Set(Object.values(secrets)))

@@ -64,8 +64,8 @@ const KNOWN_KEYS = 500;
 const MOST_BYTES = 64 * 1024;
 
 /**
- * Keys by ARN, which never leave the platform: they wrap other keys, or sign. What is told of them stands in the table `resources`, the key
- * itself is sealed under its ARN. Each use is asked for in the name of a caller, whose policies must allow it on the key's ARN.
+ * Cryptographic keys by ARN. They wrap other keys or sign, and never leave the platform. The table `resources` has their descriptions. The key material is
+ * sealed under the ARN. Each use names a caller, and the caller's policies must allow it on the ARN.
  */
 export class Keys {
   readonly #deps: KeysDeps;
@@ -106,7 +106,7 @@ export class Keys {
     return { items: items.map(fromResource).filter((key) => !this.#isOver(key)), ...next };
   }
 
-  /** Undefined for one that is not there, or no more; that of another account is as good as none. */
+  /** Undefined if the key does not exist, has been deleted, or belongs to another account. */
   async find(accountId: string, arn: string): Promise<StoredKey | undefined> {
     const found = await this.#store().get(arn);
     if (found?.accountId !== accountId) return undefined;
@@ -150,7 +150,7 @@ export class Keys {
     });
   }
 
-  /** Deletes keys whose time has come, with what they are; how many it was. */
+  /** Deletes the keys that are due, with their key material. Resolves with their number. */
   async deleteDue(): Promise<number> {
     const { database, clock, secrets } = this.#deps;
     const due = await database.query<{ arn: string; account_id: string }>(

@@ -11,7 +11,7 @@ export const MOST_SECRET_BYTES = 16 * 1024;
 export interface StoredSecret {
   arn: string;
   name: string;
-  /** Id of the runtime that alone gets it; undefined for one of the account. */
+  /** The id of the only runtime that may use the secret; undefined for a secret of the account. */
   runtimeId: string | undefined;
   /** Milliseconds since the epoch. */
   setAt: number;

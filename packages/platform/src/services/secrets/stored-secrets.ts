@@ -33,7 +33,7 @@ export interface GivenSecrets {
   /** By the name of the secret. */
   values: Map<string, Secret>;
   missing: string[];
-  /** Another after each change of any of them; says nothing of the values. */
+  /** Changes when any of the secrets changes. It reveals nothing about the values. */
   revision: string;
 }
 
@@ -124,7 +124,7 @@ export class StoredSecrets {
    */
   async read(secretId: string, jsonKey: string | undefined, caller: Caller): Promise<{ arn: string; value: Secret }> {
     const { accountId } = caller;
-    // Where there is none by that name, one that there could be is asked for: nobody learns by a refusal which there are.
+    // If no secret has this name, the check uses an ARN that it could have. So a refusal does not reveal which secrets exist.
     const arn = secretId.startsWith('arn:') ? secretId : await this.arnFor({ accountId }, secretId, '*');
     if (parseArn(arn)?.service !== 'secretsmanager')
       throw errors.invalidField('secretId', 'must be the ARN or the name of a secret');

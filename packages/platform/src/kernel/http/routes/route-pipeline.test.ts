@@ -45,6 +45,7 @@ const DEPS: Partial<RoutePipelineDeps> = {
     if (resource === 'broken') throw new TypeError('a defect of ours');
   },
   audit: (record) => void kept.push(record),
+  needRecord: () => undefined,
 };
 
 const known = (ask: (call: KnownCall) => Asked, rest: object = {}): Route => ({
@@ -114,6 +115,24 @@ describe('a route for known callers', () => {
     expect(kept.map(({ operation, principal, status }) => [operation, principal, status])).toEqual([
       ['doors:Open', arn, 403],
     ]);
+  });
+
+  it('does no change that cannot be recorded, and answers a look all the same', async () => {
+    const needRecord = (): void => {
+      throw errors.unavailable('The audit trail cannot be written.');
+    };
+    const asked = async (action: string) => {
+      const rights = { action, resource: 'a' };
+      const ask = await serve(
+        known(() => ({ rights, answer: () => void told.push(`did ${action}`) })),
+        { ...DEPS, needRecord },
+      );
+      return (await ask()).status;
+    };
+    expect(await asked('doors:Open')).toBe(503);
+    expect(await asked('doors:GetState')).toBe(204);
+    expect(told).toEqual(expect.arrayContaining(['did doors:GetState']));
+    expect(told).not.toContain('did doors:Open');
   });
 
   it('refuses strangers, whose address that counts for, and keeps that under its own name', async () => {

@@ -229,6 +229,7 @@ export class RoutePipeline {
     exchange.resource = resource;
     let result: Result;
     try {
+      if (!LOOKS.test(action)) this.#deps.needRecord();
       result = decide();
     } catch (error) {
       const status = toServiceError(error)?.status ?? 500;

@@ -21,6 +21,7 @@ const NOBODY: RoutePipelineDeps = {
   bodies,
   rates: { take: () => undefined, refused: () => undefined },
   audit: () => undefined,
+  needRecord: () => undefined,
   spool: { take: () => Promise.reject(new Error('this test spools nothing')) },
   metrics: createMetrics({ process: false }),
   newRequestId: () => 'request-1',

@@ -61,7 +61,7 @@ export function mcpPath(gatewayId: string): string {
   return `${gatewayPath(gatewayId)}/mcp`;
 }
 
-/** The domains by which a gateway is reached beside the platform's own address, that which it is told by first; in small letters. */
+/** The domains of a gateway besides the platform's own address, in lower case. The default domain is first. */
 export function domainsOf({ definition: { domainOverride } }: Pick<Gateway, 'definition'>): string[] {
   if (!domainOverride) return [];
   const { defaultDomain, alternateDomains = [] } = domainOverride;

@@ -72,7 +72,7 @@ export class Inbound {
     }
   }
 
-  /** Who comes without a signature. Rejects with UnauthorizedException and AccessDeniedException, whose challenge says what is asked for. */
+  /** The caller of a request without a signature. Rejects with UnauthorizedException or AccessDeniedException, with a challenge that names what is missing. */
   async #known(
     gateway: Gateway,
     token: string | undefined,

@@ -64,7 +64,7 @@ function bucketsOf(budgets: readonly Budget[], gatewayArn: string, principal: Pr
   });
 }
 
-/** Who or what is counted: a caller as usage names him; as a key the access key of a signature, or the client that a token is for. Undefined where there is none. */
+/** The subject of a budget. For `caller`, the name in the usage report. For `key`, the access key of the signature or the client of the token. Undefined if there is none. */
 function subjectOf({ per }: Budget, principal: Principal): string | undefined {
   if (per === 'caller') return callerOf(principal);
   if (principal.kind === 'iam') return principal.accessKeyId;

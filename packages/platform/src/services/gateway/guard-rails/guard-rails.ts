@@ -19,14 +19,14 @@ export interface Budget {
   period: (typeof BUDGET_PERIODS)[number];
 }
 
-/** What the owner of a gateway asks of its models beside the wire's rules and limits; nothing of it unless he does. */
+/** Rules for requests to the models of a gateway, besides those of AgentCore. All are off unless the owner sets them. */
 export interface GuardRails {
   budgets: readonly Budget[];
-  /** How long the whole answer to a request is given again to the same caller who asks the same; 0: never. */
+  /** How many seconds a whole answer is stored, for the same request of the same caller. 0: not at all. */
   cacheSeconds: number;
   /** Whether requests and answers are written to the platform's log. */
   log: boolean;
-  /** What is taken out of what is logged. */
+  /** The kinds of data that are removed from the log. */
   redact: readonly Redaction[];
   /** Whether it is taken out of requests, too, before models see them. */
   redactRequests: boolean;

@@ -10,7 +10,7 @@ export interface Said {
   failed: boolean;
 }
 
-/** Of each text that is logged; what is behind is left out. */
+/** The longest logged text. The rest is left out. */
 const MOST_CHARACTERS = 16_384;
 
 /** The same model, which is told and logged what the guard rails of a gateway let it be. Embeddings are neither. */

@@ -165,7 +165,7 @@ export function structuredResult(
   return { content: [{ type: 'text', text }], structuredContent: structured };
 }
 
-/** The answer as JSON; undefined for what is none, and for what is nested deeper than clients can be expected to read. */
+/** The answer as JSON; undefined if it is not JSON, or nested too deeply for clients. */
 function structureOf(tool: HttpTool, text: string, mediaType: string): DocumentValue | undefined {
   const { shape, within = [], unwrapped = false } = tool.http.answer;
   if (shape !== undefined && isXml(mediaType))

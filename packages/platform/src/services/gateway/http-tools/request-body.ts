@@ -70,7 +70,7 @@ function textBody(text: string, mediaType: string): BuiltBody {
   return { bytes: Buffer.from(text, 'utf8'), headers: { 'content-type': mediaType } };
 }
 
-/** `application/x-www-form-urlencoded`; what has no style is text, a list is its items, an object is JSON. */
+/** A body of `application/x-www-form-urlencoded`. A value without a style is written as text, a list as its items, an object as JSON. */
 function form(given: readonly GivenField[]): string {
   const written = given.flatMap(({ field, value }) => {
     const { argument, name, content, style = 'form', explode = true, allowReserved } = field;

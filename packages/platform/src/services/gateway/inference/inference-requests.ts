@@ -103,7 +103,7 @@ export class InferenceRequests implements TrafficHandler {
       const counted = countsTokens(request) ? { tokens: tokens() } : {};
       return { targetName: target.name, qualifiedModelId: `${target.name}/${modelId}`, body, ...counted };
     } catch (error) {
-      // It is told below, in the client's own format; what it asks for counts all the same.
+      // `handle` reports the error in the format of the client. The request still counts for the limits.
       if (error instanceof ServiceError) return { body };
       throw error;
     }
@@ -123,7 +123,7 @@ export class InferenceRequests implements TrafficHandler {
     }
   }
 
-  /** The answer that the same caller got to the same before, where the gateway's owner asks for that; else a new one, as far as budgets go. */
+  /** The cached answer to the same request of the same caller, if the cache is on. Otherwise a new answer, if the budgets allow it. */
   async #answer(request: TrafficRequest, api: ClientApi, used: Admitted['used']): Promise<UpstreamResponse> {
     const { open, passing } = request;
     const asked = await this.#read(request, api);
@@ -280,7 +280,7 @@ export class InferenceRequests implements TrafficHandler {
   }
 }
 
-/** Of whole answers, where the owner of the gateway asks for that: nobody is given what another caller was answered. */
+/** The key of an answer in the cache; undefined if the cache is off or the client asks for a stream. The key contains the caller, so nobody gets the answer of another caller. */
 function cacheKeyOf({ open, passing }: TrafficRequest, { api, path, asked, body }: ClientCall): string | undefined {
   const { gateway, guardRails } = open;
   if (guardRails.cacheSeconds === 0 || asked.stream === true) return undefined;

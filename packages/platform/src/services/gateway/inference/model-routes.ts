@@ -13,7 +13,7 @@ export interface ModelRoute {
   speech: Speech;
 }
 
-/** Finds the target for a model by its id, as AgentCore does: `target/model` names the target; otherwise one of Bedrock comes first, and others take turns. */
+/** Finds the target for a model by its id, as AgentCore does. `target/model` names the target. Otherwise targets of Bedrock are preferred, and equal targets take turns. */
 export class ModelRoutes {
   readonly #region: string;
   #turn = 0;

@@ -46,7 +46,7 @@ export class AskedTargets {
     return targets.filter((target) => kindOf(target.live, this.#deps.kinds).isAsked?.(target.live));
   }
 
-  /** The gateway with what they offer, as far as time and memory go; one that does not answer costs no other. Rejects where a person has to consent. */
+  /** The gateway with what its dynamic targets offer, within limits of time and memory. A target that does not answer does not delay others. Rejects if a person has to consent first. */
   async seen(open: OpenGateway, asking: Asking): Promise<Seen> {
     const { kinds, clock, log } = this.#deps;
     const asked = this.of(open);

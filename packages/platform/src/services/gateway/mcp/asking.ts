@@ -43,7 +43,7 @@ export function askingOf(
       progress: (progress) =>
         void mcpReq
           .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
-          // Who went away is told no more.
+          // A client that has disconnected gets no message.
           .catch(() => undefined),
     }),
     ...((era === 'modern' || asks) && {

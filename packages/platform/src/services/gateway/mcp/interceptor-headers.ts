@@ -4,15 +4,15 @@ import { goesBack } from '../headers-back.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { isObject } from '../tools/json-pointer.ts';
 
-/** Between servers of the platform, and of no concern to anybody else. */
+/** Headers between servers of the platform. Nobody else gets them. */
 const OF_PLATFORM = /^x-agentplatform-/;
 /** A header as RFC 9110 has it. */
 const NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
-/** The gateway's own in each message. */
+/** Headers that the gateway sets in each message. */
 const OWN = new Set(['content-length', 'content-type', 'mcp-session-id', 'cache-control', 'x-amzn-requestid']);
 
-/** The headers of a request as an interceptor sees them: named as in the original's guide. */
+/** The headers of a request for an interceptor, with names as in the guide of AgentCore. */
 export function interceptorHeaders(headers: ToolCaller['headers']): Record<string, string> {
   const seen: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
@@ -23,12 +23,12 @@ export function interceptorHeaders(headers: ToolCaller['headers']): Record<strin
   return seen;
 }
 
-/** The headers that a function gives a request, their names in small letters; what is no header, and what the gateway itself says, is left out. */
+/** The headers that a function adds to a request, with names in lower case. Leaves out invalid headers and those that the gateway sets. */
 export function requestHeaders(given: DocumentValue | undefined): Record<string, string> {
   return headersOf(given, (name) => !OWN.has(name) && !HOP_BY_HOP.has(name) && !OF_PLATFORM.test(name));
 }
 
-/** The same of an answer: what may not go back to a client is left out, too. */
+/** The headers that a function adds to an answer. Also leaves out those that may not go to a client. */
 export function answerHeaders(given: DocumentValue | undefined): Record<string, string> {
   return headersOf(given, goesBack);
 }

@@ -18,7 +18,7 @@ import { refusal } from './refusal.ts';
 /** One life of this server, and what it knows of the others. */
 export interface SessionLife {
   readonly epoch: number;
-  /** The other server whose life that is; undefined when there is none. */
+  /** The other platform server that started with this epoch; undefined if there is none. */
   other(epoch: number): ServerHolder | undefined;
 }
 

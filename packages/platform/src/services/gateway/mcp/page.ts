@@ -13,8 +13,8 @@ export interface Page<One> {
 }
 
 /**
- * A page of a list that is in the order of what is listed. A cursor is what was last on the page before, so that pages hold together while targets
- * change. Throws InvalidParams for what is no cursor.
+ * A page of a sorted list. The cursor is the last item of the page before. So pages do not overlap or leave out items if targets change in between.
+ * Throws InvalidParams if `cursor` is not a cursor.
  */
 export function pageOf<One extends Offered>(all: readonly One[], cursor: string | undefined, whole = false): Page<One> {
   const from = cursor === undefined ? 0 : firstAfter(all, listedIn(cursor));

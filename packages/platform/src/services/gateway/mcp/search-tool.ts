@@ -41,7 +41,7 @@ export async function callSearch(
       content: [{ type: 'text', text: 'The argument "query" must say in words what you want to do.' }],
     };
   const callable = await permitted(open.tools);
-  // Of all that fit, so that what is not for this caller takes no place of what is.
+  // If the caller may not use some tools, all matches are fetched, so that forbidden tools do not take the place of permitted ones.
   const most = callable.length < open.tools.length ? open.tools.length : MOST_FOUND;
   const { found, shortcoming, unsearched } = await search.find(open, searchedPart(query), most);
   const known = new Set(callable);

@@ -83,8 +83,8 @@ export class ToolCalls {
 }
 
 /**
- * What a backend says to the client, and to no model: that it lacks a capability, or that what it sent back of a question is not what was asked.
- * A client that can be asked nothing knows no such errors.
+ * Whether an error of a backend is for the client program and not for its model: the client lacks a capability, or its reply to a question does not fit.
+ * A client that cannot be asked questions does not get such errors.
  */
 function isForClient(error: unknown, { input }: Asking): error is ProtocolError {
   if (!(error instanceof ProtocolError) || !input) return false;

@@ -165,7 +165,7 @@ class Compilation {
       this.#note('error', error.message, error.place);
       return [];
     }
-    // What stands beside a `$ref` of the path counts before what it leads to.
+    // Members beside a `$ref` of the path replace members of the referenced item.
     const beside = isObject(value) && found.place !== place ? value : {};
     const item = { value: { ...(isObject(found.value) ? found.value : {}), ...beside }, place: found.place };
     return METHODS.flatMap((method): Listed[] => {

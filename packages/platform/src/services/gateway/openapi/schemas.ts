@@ -8,7 +8,7 @@ import { discriminated } from './discriminator.ts';
 import { BrokenPartError, type Files, type Found, type Place } from './files.ts';
 import type { CompileLimits } from './limits.ts';
 
-/** Arguments are held to a schema. A result only is what it usually looks like: its schema says no more than what is of which type. */
+/** `input`: the gateway checks arguments against the schema. `output`: the schema only describes the usual form of a result, so it contains no more than types. */
 export type Direction = 'input' | 'output';
 
 /** A converted schema and the definitions that it needs, by their keys. */
@@ -64,7 +64,7 @@ const MOST_PATTERNS = 2_000;
 export interface ConverterDeps {
   files: Files;
   direction: Direction;
-  /** Whether the document is of OpenAPI 3.0, whose schemas have `nullable` and let nothing stand beside `$ref`. */
+  /** Whether the document is OpenAPI 3.0. In 3.0, schemas have `nullable`, and members beside `$ref` are ignored. */
   is30: boolean;
   limits: CompileLimits;
   warn(message: string, place: Place): void;
@@ -286,8 +286,8 @@ export class SchemaConverter {
 }
 
 /**
- * No other properties beside alternatives would forbid those of the alternatives, too, and leave nothing that conforms. Documents that say so
- * (generators write it) mean those that no part of the schema has.
+ * The keyword to use for `keyword`. `additionalProperties: false` beside `allOf`, `anyOf` or `oneOf` also forbids the properties of the alternatives, so that
+ * no value conforms. Generators write this, and mean only the properties that no part of the schema has: `unevaluatedProperties`.
  */
 function closes(keyword: string, node: JsonObject): string {
   const isCombined = ['allOf', 'anyOf', 'oneOf'].some((one) => Array.isArray(node[one]));

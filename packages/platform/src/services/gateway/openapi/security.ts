@@ -11,7 +11,7 @@ export interface SecurityScheme extends CredentialPlace {
   apiKey: boolean;
 }
 
-/** The security schemes that a document declares; those that cannot be read carry nothing. */
+/** The security schemes that a document declares. A scheme that cannot be read has no place for a credential. */
 export function securitySchemes(root: DocumentValue, files: Files): SecurityScheme[] {
   const components = isObject(root) && isObject(root.components) ? root.components : {};
   const schemes = isObject(components.securitySchemes) ? components.securitySchemes : {};

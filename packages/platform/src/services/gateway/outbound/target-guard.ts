@@ -42,7 +42,7 @@ interface TargetState {
 /** What of the way out says that the backend is away. */
 const AWAY: readonly OutboundErrorCode[] = ['TIMEOUT', 'CONNECTION_FAILED', 'NAME_NOT_RESOLVED', 'BAD_ENCODING'];
 
-/** A breaker and a bound of calls at once for each target: a backend that is slow or away holds no more than that, and moves no other target. */
+/** A circuit breaker and a limit of concurrent calls for each target. So a slow or unreachable backend does not affect other targets. */
 export class TargetGuard {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** Those with calls under way or failures. */
@@ -63,8 +63,8 @@ export class TargetGuard {
   }
 
   /**
-   * Does the work, or rejects with ToolError at once where the target has too much of it or is left alone. Work that goes on for long after its
-   * server has answered says so by `answered`: it is known to be back then.
+   * Does the work. Rejects at once with ToolError if the target has too many calls, or its breaker is open. Long work calls `answered` as soon as
+   * the server has begun to answer. The target then counts as reachable again.
    */
   async run<T>(target: GuardedTarget, work: (answered: () => void) => Promise<T>): Promise<T> {
     const { state, tries } = this.#admit(target);

@@ -82,7 +82,7 @@ export class PolicyGate {
     const { policy, callers } = this.#deps;
     const { principal, requestId, span } = caller;
     const sessionId = callers.sessionOf(caller);
-    // Where nothing is enforced, nobody is refused for a token that counts no more.
+    // Without enforcement, an expired token does not refuse the request.
     const looked = callers.carried(open.gateway, caller);
     const carried = gateway.mode === 'ENFORCE' ? await looked : await looked.catch(() => undefined);
     const verdict = await policy.decide({

@@ -121,7 +121,7 @@ export class Connections {
     }
   }
 
-  /** Says that this server lives: of what it has, and of nothing else. */
+  /** Renews the rows of the places that this server holds, to show that it is alive. */
   async #renew(): Promise<void> {
     const { database, clock, epoch } = this.#deps;
     const now = clock.monotonic();

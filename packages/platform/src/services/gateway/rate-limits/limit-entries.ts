@@ -27,7 +27,7 @@ export class LimitEntries {
   }
 }
 
-/** Whether wildcards stand at the end alone. */
+/** Whether all wildcards are at the end. */
 export function wildcardsLast(values: readonly string[]): boolean {
   const first = values.indexOf(ANY);
   return first < 0 || values.slice(first).every((value) => value === ANY);

@@ -18,9 +18,9 @@ export interface Admitted {
   used(tokens: number): void;
 }
 
-/** What a request holds, and what it counted as already. */
+/** What a request has reserved and counted so far. */
 interface Held {
-  /** Gives back what counts for no request that was refused. */
+  /** Give the counts of a refused request back. */
   undo: (() => void)[];
   /** Places of connections, by bucket. */
   ends: Map<string, () => void>;
@@ -38,8 +38,8 @@ export class LimitedRequests {
   }
 
   /**
-   * Lets what came with one HTTP request through, one message or a batch, where each limit that a message falls under does. About as many tokens as
-   * it may take are held until it ends, and those that it took are counted. Rejects with ThrottlingException, which names the limit; nothing of it then counts.
+   * Admits the messages of one HTTP request (one, or a batch) if all limits that apply to them allow it. It reserves an estimate of the tokens until the request ends,
+   * and then counts those that were used. Rejects with ThrottlingException, which names the limit. A refused request counts for no limit.
    */
   async admit(limits: readonly OpenLimit[], messages: readonly Traffic[]): Promise<Admitted> {
     const held: Held = { undo: [], ends: new Map(), tokens: [] };
@@ -59,7 +59,7 @@ export class LimitedRequests {
       end();
       throw error;
     }
-    // Whoever leaves a stream is told what it took after it has ended.
+    // If a client leaves a stream early, the tokens become known only after the request has ended.
     const used = (tokens: number): void => {
       taken += tokens;
       if (ended) for (const { bucket } of held.tokens) this.#deps.permits.charge(bucket, tokens);

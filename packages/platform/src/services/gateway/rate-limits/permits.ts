@@ -35,7 +35,7 @@ interface Portion {
   /** Below nothing: what was used without being taken before. It is drawn from this window and the next ones, before anything is let through. */
   left: number;
   usedAt: number;
-  /** Until then nothing is drawn: there was nothing left. */
+  /** Until this time no permits are drawn, because none were left. */
   emptyUntil: number;
   idleMs: number;
 }
@@ -52,7 +52,7 @@ const PERIODS: Readonly<Record<number, string>> = {
   ...{ 1000: 'second', [MINUTE_MS]: 'minute', [DAY_MS]: 'day', [MONTH_MS]: 'month' },
 };
 const MOST_BUCKETS = 50_000;
-/** What is left is given back once nobody has asked for so long a part of the window. */
+/** A server gives unused permits back if it had no request for this part of the window. */
 const IDLE_PART = 0.25;
 const LONGEST_IDLE_MS = 15_000;
 const LOOK_MS = 100;
@@ -147,7 +147,7 @@ export class Permits {
     this.#keep(key, portion);
   }
 
-  /** Of what is still of use: what was not used of a window lapses with it, what was used too much does not. */
+  /** What is left of the portion. Unused permits expire with their window, but a debt stays. */
   #leftOf(key: string): number {
     const portion = this.#portions.get(key);
     if (!portion) return 0;

@@ -34,7 +34,7 @@ export interface RoutingDeps {
 
 /** Sessions that are known without a target that says where they are. */
 const USUAL_SESSIONS = ['x-amzn-bedrock-agentcore-runtime-session-id', 'mcp-session-id'];
-/** Of sessions whose target does not say it. Longer there is none. */
+/** The default idle time of a session, which is also the longest. */
 const LONGEST_SECONDS = 86_400;
 
 /** Finds where the rules of a gateway send requests. */

@@ -47,7 +47,7 @@ export class StickySessions {
     this.#deps = deps;
   }
 
-  /** The name that the session has, or would be given: nothing is written, so that nobody fills the table who is refused. */
+  /** The target of the session, or the one that it would get. This writes nothing, so that refused requests do not fill the table. */
   async nameOf({ key, timeoutSeconds }: StickySession, { usual, anew, names }: Draw): Promise<string> {
     const known = this.#known.get(key);
     if (known && names.includes(known.name) && this.#isFresh(known, timeoutSeconds)) return known.name;

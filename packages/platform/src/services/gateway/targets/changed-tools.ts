@@ -7,8 +7,8 @@ import type { Problem, Tool } from '../tools/index.ts';
 const MOST_FIRST_TOOLS = 20_000;
 
 /**
- * Remembers tools as they are stored first, and which are no longer so: what the owner of a target should look at (rug pull). An update by the owner
- * takes all as they are; a synchronization takes only those of new names. Undefined where a server has had too many of them: none is taken then.
+ * Compares the tools of a target with those that its owner accepted, and returns the changed ones for the owner to check (rug pull). An update by the owner accepts all
+ * tools. A synchronization accepts only tools with new names. Undefined if the server has had too many tools. Then none is accepted.
  */
 export async function compareTools(
   tx: Executor,

@@ -18,8 +18,8 @@ export class Documents {
   }
 
   /**
-   * The text of a document in a bucket, in the name of who names it; undefined for one that stands in the call. Rejects with
-   * AccessDeniedException, and ValidationException where there is none.
+   * The text of a document in a bucket, read with the caller's permissions. Undefined if the document is in the request itself. Rejects with
+   * AccessDeniedException, and with ValidationException if there is no such document.
    */
   async read(schema: control.ApiSchemaConfiguration | undefined, ctx: RequestContext): Promise<string | undefined> {
     if (!schema?.s3) return undefined;

@@ -26,7 +26,7 @@ export interface ToolCaller {
   /** Of the request to the gateway, names in small letters. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
   query: URLSearchParams;
-  /** Of the request; what is done for it becomes a part of it. */
+  /** The span of the request. Spans of the work for it become its children. */
   span?: Span | undefined;
   /** Adds these headers of a target's answer to that of the gateway, while none of it is sent. */
   passBack?(headers: Readonly<Record<string, string>>): void;

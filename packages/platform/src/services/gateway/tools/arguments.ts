@@ -12,7 +12,7 @@ export interface ArgumentProblem {
   message: string;
 }
 
-/** Tells what is wrong with a value; nothing where it conforms. */
+/** Describes what is wrong with a value; undefined if it conforms. */
 export type CheckArguments = (value: DocumentValue) => ArgumentProblem[];
 
 /** Schemas that one check may look at (a long text counts for several), how deep, and how many problems it names. */

@@ -16,7 +16,7 @@ export function pointerTo(pointer: string, token: string | number): string {
   return `${pointer}/${String(token).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** The tokens of a JSON pointer; undefined for what is none. Percent-encoding is undone, as in fragments. */
+/** The tokens of a JSON pointer; undefined if the text is not a pointer. Percent-encoding is decoded, as in URI fragments. */
 export function pointerTokens(pointer: string): string[] | undefined {
   if (pointer === '') return [];
   if (!pointer.startsWith('/')) return undefined;

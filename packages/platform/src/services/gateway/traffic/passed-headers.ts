@@ -18,8 +18,8 @@ const OF_CLIENT = new Set(['accept', 'accept-encoding', 'accept-language', 'cont
 export type ProtocolHeaders = RegExp | undefined;
 
 /**
- * What of a request goes on to a backend by itself, beside what its lists name: what the body is, and what the protocol has. Headers of the
- * connection stay here; so does what was added to a presigned URL.
+ * The headers of a request that always go to the backend: those that describe the body, and those of the protocol. The lists of the target can add others.
+ * Headers of the connection do not go on, and neither do unsigned headers beside a presigned URL.
  */
 export function sentHeaders(
   { req: { headers }, signedHeaders }: Pick<Passing, 'req' | 'signedHeaders'>,

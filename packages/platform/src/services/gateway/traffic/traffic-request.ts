@@ -5,7 +5,7 @@ import type { OpenGateway } from '../gateway-tools.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { jsonOf, readWhole, textOf } from '../whole-body.ts';
 
-/** Of a body that is read whole, where nobody says otherwise. */
+/** The default limit of a body that is read as a whole. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
@@ -39,7 +39,7 @@ export class TrafficRequest {
     return this.#whole ?? this.passing.body;
   }
 
-  /** The same, whose answer nobody waits for any more once the signal aborts. What was read of the body is there; what was not is sent on once. */
+  /** The same request, given up when `signal` aborts. If the body has been read as a whole, it can be sent again. Otherwise it can be sent only once. */
   until(signal: AbortSignal): TrafficRequest {
     const onGone: Passing['onGone'] = (run) => onAbort(signal, run);
     const request = new TrafficRequest({ ...this, passing: { ...this.passing, body: this.body, signal, onGone } });

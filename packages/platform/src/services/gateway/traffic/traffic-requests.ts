@@ -19,11 +19,11 @@ export type Aimed = Partial<Omit<Traffic, 'principal' | 'headers'>>;
 
 /** Answers the requests whose path begins with a word that is no target’s, such as `inference`. */
 export interface TrafficHandler {
-  /** What the request is for, as rate limits see it; nothing beside its caller, headers and body when absent. Rejects with the wire's error. */
+  /** What rate limits can see of the request. Without this function, they see only its caller, headers and body. Rejects with the wire's error. */
   aim?(request: TrafficRequest): Promise<Aimed>;
-  /** How its clients are told that a limit refuses the request; by the wire's error when absent. */
+  /** The answer to a request that a limit refuses. Without this function, it is the wire's error. */
   refusal?(request: TrafficRequest, error: ServiceError): UpstreamResponse;
-  /** Rejects with the wire's error, while nothing was answered. */
+  /** Answers the request. Rejects with the wire's error only before the answer has begun. */
   handle(request: TrafficRequest, used: Admitted['used']): Promise<UpstreamResponse>;
 }
 
@@ -31,7 +31,7 @@ export interface TrafficRequestsDeps {
   inbound: Pick<Inbound, 'read' | 'addressOf' | 'operation'>;
   limited: Pick<LimitedRequests, 'admit'>;
   kinds: TargetKinds;
-  /** Those who answer by the first word of the path; no target of HTTP is called so. */
+  /** The handlers by the first word of the path. No HTTP target may have such a name. */
   words: Readonly<Record<string, TrafficHandler>>;
   chain: Pick<FallbackChain, 'run'>;
   gate: Pick<PolicyGate, 'http' | 'asks'>;
@@ -39,8 +39,8 @@ export interface TrafficRequestsDeps {
 }
 
 /**
- * What comes to gateways beside MCP: in (`Inbound`) → rate limits → the handler of the path's first word, or the target that a rule says, or that of that name. Bodies stream both
- * ways; what a handler has begun to send it sends to nobody else.
+ * Requests to gateways other than MCP. Each request goes through `Inbound`, then the rate limits, then to a handler or a target. A handler is chosen by the first word of the path. A target is
+ * chosen by a rule, or else by the first word. Bodies stream both ways. After a handler has begun to send a body to one target, it asks no other.
  */
 export class TrafficRequests implements PassService {
   readonly operation: string;

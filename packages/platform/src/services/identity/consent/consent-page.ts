@@ -79,7 +79,7 @@ function list(title: string, items: readonly Html[]): Html | undefined {
   return items.length > 0 ? html`<h2>${title}</h2><ul>${items}</ul>` : undefined;
 }
 
-/** Scopes in words; one of which nothing is known stands for itself. */
+/** A list of scopes in plain words. An unknown scope appears under its own name. */
 export function scopeList(vendor: control.CredentialProviderVendorType, scopes: readonly string[]): Html | undefined {
   if (scopes.length === 0) return undefined;
   const items = scopes.map((scope) => {

@@ -12,7 +12,7 @@ export class Html {
 
 type Part = string | Html | readonly Html[] | undefined;
 
-/** A template whose texts are shown as texts, whatever is in them; `Html` stands as it is. */
+/** An HTML template. Texts in it are escaped. Parts of type `Html` are inserted unchanged. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(String.raw({ raw: strings }, ...parts.map(written)));
 }

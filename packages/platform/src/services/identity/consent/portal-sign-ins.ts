@@ -21,7 +21,7 @@ export const signInMigrations: Migration[] = [
 
 /** How long somebody may take to sign in. */
 export const SIGN_IN_SECONDS = 600;
-/** Of one portal; with one more, the oldest counts no more. */
+/** The most sign-ins of one portal. One more ends the oldest. */
 export const MOST_SIGN_INS = 10_000;
 /** Answers of browsers that lead to a question to the provider, of one portal on one server. */
 export const ANSWERS_PER_SECOND = 50;

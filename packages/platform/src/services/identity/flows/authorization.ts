@@ -2,8 +2,8 @@ import { object, record, type Shape, text } from '../../../kernel/stored-shape.t
 import type { WorkloadBearer } from '../workloads/workload-tokens.ts';
 
 /**
- * How far a person has got. STARTED: the link was given; ALLOWED: he allowed it here and was sent to the provider; RETURNED: he came back
- * with a code; EXCHANGING: the code was sent; DONE: the token is in the vault; FAILED: it must begin again.
+ * The state of a consent. STARTED: the caller has the link. ALLOWED: the person agreed here and was sent to the provider. RETURNED: the person came back
+ * with a code. EXCHANGING: the platform has sent the code. DONE: the token is in the vault. FAILED: the consent must begin again.
  */
 export type AuthorizationStatus = 'STARTED' | 'ALLOWED' | 'RETURNED' | 'EXCHANGING' | 'DONE' | 'FAILED';
 
@@ -49,7 +49,7 @@ export function sessionUriOf(id: string): string {
   return SESSION_URI + id;
 }
 
-/** Undefined for what is none of ours. */
+/** The id in a session URI; undefined if the URI is not of this platform. */
 export function idOfSession(uri: string): string | undefined {
   const id = uri.startsWith(SESSION_URI) ? uri.slice(SESSION_URI.length) : '';
   return /^[\w-]{43}$/.test(id) ? id : undefined;

@@ -31,8 +31,8 @@ const OWN = new Set([
 const MAX_CHARS = 8192;
 
 /**
- * Holds a caller to what is his to say: his parameters are beside those of the platform and of the vendor, and replace none. Throws
- * ValidationException with the name of the one that would. The same value as the vendor's is no other.
+ * Checks the parameters of a caller. They may add to those of the platform and the vendor, but not replace one. Throws ValidationException with the name of
+ * a parameter that would replace another. A parameter with the same value as the vendor's is allowed.
  */
 export function checkCustomParameters({
   provider,

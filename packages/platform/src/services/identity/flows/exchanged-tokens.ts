@@ -122,7 +122,7 @@ export class ExchangedTokens {
       return { type: JWT_BEARER, parameters };
     }
     parameters.set('subject_token', subject);
-    // Some ask for what it is used as, not for what it is made of.
+    // A vendor or caller may set another type, because some servers want the use of the token here (access_token) and not its format (jwt).
     if (!parameters.has('subject_token_type')) parameters.set('subject_token_type', TYPE_JWT);
     const { actorTokenContent, actorTokenScopes } = config.tokenExchangeGrantTypeConfig ?? {};
     if (actorTokenContent === 'M2M') {

@@ -47,9 +47,9 @@ export class FreshTokens {
   }
 
   /**
-   * The token of that key, renewed where it has to be; undefined when there is none that can be opened and `renew` gives none. What `renew`
-   * gives is written before anybody gets it. Rejects with what `renew` rejects with, unless the token that there is still counts, and with
-   * ThrottlingException when what it is for was changed meanwhile.
+   * The token of `key`. If it is no longer fresh, `renew` makes a new one, which is stored before anybody gets it. Undefined if no stored token can be opened and `renew`
+   * gives none. If `renew` fails, this returns the stored token while it is valid, and otherwise rejects with the error of `renew`. Rejects with
+   * ThrottlingException if the provider or the workload identity was changed in the meantime.
    */
   async get(
     key: string,
@@ -113,7 +113,7 @@ export class FreshTokens {
       return token && this.#left(token) === 'enough' && (await tokens.open(token, caller)) ? { token } : undefined;
     };
     const work = async (release: (tx: Executor) => Promise<void>): Promise<{ token: StoredToken | undefined }> => {
-      // Behind the lease, which whoever changes them ends: what is read here is true until it is given back, or nothing is written.
+      // Read while we hold the lease. A change of the provider ends the lease, and without the lease nothing is written.
       const now = await current(request);
       if (!now) throw changedMeanwhile();
       const given = await renew(now, await tokens.read(key));

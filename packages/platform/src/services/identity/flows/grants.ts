@@ -94,7 +94,7 @@ export class Grants {
     }
   }
 
-  /** The token that it was; undefined where nobody can open it. */
+  /** Deletes the token and resolves with it; undefined if it cannot be opened. */
   async #end(accountId: string, key: string): Promise<OpenedToken | undefined> {
     const { tokens, log } = this.#deps;
     const stored = await tokens.read(key);

@@ -62,7 +62,7 @@ export class ProviderChecks {
     this.#deps = deps;
   }
 
-  /** As far as it goes without a person. Rejects with the signal's reason alone: what is wrong with the provider is what it finds. */
+  /** Checks the provider as far as possible without a person. Problems of the provider are findings, not errors. Rejects only with the signal's reason. */
   async start(provider: Oauth2Provider, wish: CheckWish, checker: Checker): Promise<Checked> {
     const findings = new Findings();
     const flow = wish.flow ?? flowOf(provider);
@@ -208,7 +208,7 @@ function trialOf(
   return { provider, bearer, ...wanted, resources: [], customParameters: {} };
 }
 
-/** What was given, or which code of OAuth the server gave instead; what is amiss is said. */
+/** Resolves with the answer, or with the error code of OAuth. Adds problems to the findings. */
 async function tried<Given>(
   findings: Findings,
   ask: () => Promise<Given>,
@@ -218,7 +218,7 @@ async function tried<Given>(
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof ServiceError) {
-      // The secret or key is not to be had: nothing was asked.
+      // The secret or key cannot be read, so no request was sent.
       findings.say('token endpoint', 'skipped', 'It was not asked.');
       findings.say('client authentication', 'failed', message);
       return {};

@@ -1,12 +1,12 @@
 import { errors, type ServiceError } from '@agentplatform/contract';
 
 /**
- * Why a provider gave no token. `refused`: it said no, in the words of OAuth; `nonsense`: what it said is no answer; `unreachable`: it said
- * nothing, or that it cannot just now.
+ * Why a provider gave no token. `refused`: it answered with an error of OAuth. `nonsense`: its answer is not one of OAuth. `unreachable`: it did not answer, or it
+ * answered that it is not available now.
  */
 export type ProviderFailure = 'refused' | 'nonsense' | 'unreachable';
 
-/** A provider gave no token. The message is fit for the caller: it has nothing of what was sent. */
+/** A provider gave no token. The message may go to the caller: it contains nothing that was sent to the provider. */
 export class ProviderError extends Error {
   readonly kind: ProviderFailure;
   /** The error code of OAuth (RFC 6749, section 5.2), where it was refused. */
@@ -20,7 +20,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** The wire's error for it; what is no `ProviderError` is handed on. */
+/** The wire's error for a `ProviderError`. Other errors are returned unchanged. */
 export function toWireError(error: unknown): ServiceError | unknown {
   if (!(error instanceof ProviderError)) return error;
   const { kind, message } = error;

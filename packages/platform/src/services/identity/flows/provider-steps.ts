@@ -51,7 +51,7 @@ export class Findings {
     }));
   }
 
-  /** The token endpoint gave a token. A server may give less than was asked for (RFC 6749, section 3.3); it says so then. */
+  /** The token endpoint gave a token. A server may grant fewer scopes than requested. It then names them in `scope` (RFC 6749, section 3.3). */
   granted(scopes: readonly string[], scope: string | undefined): void {
     this.#answered();
     this.say('client authentication', 'passed', 'It took the client.');

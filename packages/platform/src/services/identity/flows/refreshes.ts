@@ -11,7 +11,7 @@ export interface RefreshesDeps {
   serverId: string;
 }
 
-/** The token that a hold is on, and what it goes with. */
+/** The token that a lease is for, with its provider and workload. */
 export interface HeldToken {
   key: string;
   accountId: string;
@@ -46,9 +46,9 @@ export class Refreshes {
   }
 
   /**
-   * What `look` finds, else what `work` makes, which one at a time does, and none that another has made meanwhile. `work` is given what gives the
-   * lease back, for the transaction that writes what it made; that rejects with ThrottlingException when the lease is not ours any more, for
-   * then the token is not to be. Rejects with what either rejects with, and the signal's reason.
+   * Returns what `look` finds, or else what `work` makes. Only one caller at a time runs `work`, and `look` is tried again before. `work` gets a function that gives the lease back.
+   * It must call the function in the transaction that stores the token. If the lease has been lost, the function rejects with ThrottlingException, so that the
+   * token is not stored. Rejects with the errors of `look` and `work`, and with the signal's reason.
    */
   async one<Found>(
     held: HeldToken,

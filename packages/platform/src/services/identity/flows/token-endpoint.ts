@@ -18,7 +18,7 @@ export interface OauthClient {
   server: oauth.AuthorizationServer;
   client: oauth.Client;
   authentication: oauth.ClientAuth;
-  /** What it authenticates with; told to nobody, not even where the provider repeats it. */
+  /** The secret that the client authenticates with. It is removed from all messages, even if the provider repeats it. */
   secret: Secret | undefined;
   /** PEM of the authority that vouches for the server, beside the usual ones. */
   certificateAuthority: string | undefined;
@@ -30,7 +30,7 @@ export interface GivenTokens {
   refreshToken: string | undefined;
   /** Milliseconds since the epoch; undefined when it was not said. */
   expiresAt: number | undefined;
-  /** The scopes that it is for, in the server's spelling, where the server says so; else those that were asked for. */
+  /** The scopes of the token, as the server names them. If it names none, the requested ones. */
   scope?: string | undefined;
   /** What it says of who signed in (OpenID Connect), not looked at yet. */
   idToken?: string | undefined;
@@ -50,7 +50,7 @@ const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 256 * 1024;
 const TRIES = 3;
 const FIRST_PAUSE_MS = 200;
-/** Of a token; no header holds more. */
+/** The longest token. No header can hold a longer one. */
 const MAX_TOKEN_CHARS = 131_072;
 
 /** Token endpoints of providers (RFC 6749), asked over the guarded way out. */
@@ -174,7 +174,7 @@ function lifeOf({ expires_in: seconds }: Record<string, unknown>): { expires_in?
   if (life === null || life === 0) return { expires_in: undefined };
   if (typeof life !== 'number' || !(life > 0))
     throw new ProviderError('nonsense', 'The provider says no sensible time of a token.');
-  // Ten years; a date further on is none.
+  // At most ten years, because later dates may be invalid.
   return { expires_in: Math.min(life, 315_360_000) };
 }
 

@@ -56,7 +56,7 @@ export function tokenOperations(deps: TokenOperationsDeps): HandlersOf<TokenOper
       handle: (input, ctx) => inWireErrors(answer(input, ctx)),
     },
     CompleteResourceTokenAuth: {
-      /** The workload whose session it is; of one that there is not, any: nobody learns by a refusal which there are. */
+      /** The workload of the session. For an unknown session it is `*`, so that a refusal does not reveal which sessions exist. */
       async resource({ sessionUri }, { accountId }) {
         const back = await federation.returnedTo(sessionUri, accountId);
         const session = back ?? (await federation.sessionOf(sessionUri, accountId));

@@ -26,7 +26,7 @@ export function namesOf(user: WorkloadUser | undefined): string[] {
   return user.kind === 'id' ? [user.id] : [user.issuer, user.subject];
 }
 
-/** Names the token that such requests share, and says nothing of it. `beside` is what tells two of them apart otherwise. */
+/** The key of the token that equal requests share. The key reveals nothing about the token. `beside` contains further values in which requests may differ. */
 export function tokenKey({ provider, bearer, ...request }: TokenRequest, beside: readonly unknown[]): string {
   const { accountId, workload, madeAt = null, user } = bearer;
   const { scopes, resources, audiences } = request;

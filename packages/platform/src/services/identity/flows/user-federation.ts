@@ -36,7 +36,7 @@ export interface UserFederationDeps {
   callbackUrl(providerId: string): string;
 }
 
-/** What a call says beside what it asks for. */
+/** The parameters of a call besides the requested token. */
 export interface FederationCall {
   sessionUri: string | undefined;
   returnUrl: string | undefined;
@@ -444,7 +444,7 @@ function mustBeginAgain(why: string): Error {
   });
 }
 
-/** In words for the person and the application; nothing of the code. */
+/** The failure in words for the person and the application. The text does not contain the code. */
 function failureOf(error: unknown, { data, name }: Oauth2Provider): string {
   const { title } = VENDORS[data.vendor];
   if (error instanceof oauth.AuthorizationResponseError)

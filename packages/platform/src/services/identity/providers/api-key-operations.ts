@@ -77,7 +77,7 @@ export function apiKeyOperations(deps: ApiKeyOperationsDeps): HandlersOf<ApiKeyO
   };
 }
 
-/** Reads nothing: there is nothing beside the key. */
+/** The stored data besides the key, which is empty. */
 export const storedApiKey: Shape<ApiKeyData> = object({});
 
 function given({ apiKey, apiKeySecretConfig, apiKeySecretSource }: Call) {

@@ -34,7 +34,7 @@ export interface Oauth2ProviderOperationsDeps extends ProviderRightsDeps {
   callbackUrl(providerId: string): string;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
-  /** PEM of the authority that is named; throws ValidationException for what is none. */
+  /** The PEM of the certificate authority that `named` refers to. Throws ValidationException if it is not a certificate. */
   certificateAuthority(
     named: readonly control.CertificateConfiguration[] | undefined,
     ctx: RequestContext,

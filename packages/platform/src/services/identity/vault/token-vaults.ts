@@ -169,7 +169,7 @@ export class TokenVaults {
     }
   }
 
-  /** From memory while nothing has changed; the account's own key is asked for each time all the same. */
+  /** The vault, from the memory if it has not changed. If the account has a key of its own, each call checks the permission for it. */
   async #open(caller: Caller): Promise<Opened> {
     const opened = await this.#opened.get(this.arnOf(caller.accountId), () => this.#load(caller));
     if (!opened) throw new Error('a token vault was not made');

@@ -29,7 +29,7 @@ export interface WorkloadOwner {
 
 type Kept = Pick<WorkloadIdentity, 'allowedResourceOauth2ReturnUrls'>;
 
-/** The workload identities of accounts: those that callers make, and those that came with a resource, whose child each of these is. */
+/** The workload identities of accounts. Callers make some of them. Others belong to a resource, such as a runtime, and are its children. */
 export class WorkloadIdentities {
   readonly #region: string;
   readonly #database: Database;
@@ -109,7 +109,7 @@ export class WorkloadIdentities {
     return { items: items.map(identityFrom), ...next };
   }
 
-  /** DeleteWorkloadIdentity; `beside` runs in the same transaction. One that came with a resource goes with it alone; the model has no ConflictException here: it is a ValidationException, reason ResourceConflict. */
+  /** DeleteWorkloadIdentity. `beside` runs in the same transaction. An identity that belongs to a resource is deleted only with the resource. Otherwise this throws ValidationException with the reason ResourceConflict, because the model has no ConflictException for the operation. */
   async delete(
     accountId: string,
     name: string,

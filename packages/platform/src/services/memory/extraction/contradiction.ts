@@ -10,7 +10,7 @@ const NEGATION = /\b(?:not|no longer|never|cannot|don't|doesn't|didn't|isn't|are
 const NEGATIONS = new RegExp(`${NEGATION.source}|\\b(?:after all|no|longer|do|does|even)\\b`, 'gi');
 const CHANGE =
   /\b(?:now|no longer|any ?more|from now on|instead|actually|correction|changed|moved|rescheduled|postponed|raised|lowered|upgraded|switched|promoted|has been|have been|used to)\b/i;
-/** Ends what was so: behind it stands of what. */
+/** Phrases that end an earlier fact. The words after the phrase name the fact. */
 const ENDED =
   /\b(?:I|we)(?:'ve|'m|'re| have| am| are)? (?:no longer|not|don't|do not|never|stopped|quit|left|gave up|sold|cancelled|canceled|finished|got rid of) (?:(?:my|our|the|a|an|working (?:at|for)) )?([^,.;]+)/i;
 const OWN = /\b(?:I|we)\b/i;

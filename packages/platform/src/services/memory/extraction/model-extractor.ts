@@ -214,7 +214,7 @@ function textOf({ content, stopReason }: ModelAnswer): string {
   return texts.join('');
 }
 
-/** In order, in groups of at most `size` together; what is larger by itself is a group of its own. */
+/** Splits a list, in order, into groups of at most `size`. An item that is larger than `size` becomes a group of its own. */
 function grouped<T>(all: readonly T[], sizeOf: (one: T) => number, size: number): T[][] {
   const groups: T[][] = [];
   let held = Number.POSITIVE_INFINITY;

@@ -4,7 +4,7 @@ const MAX_SENTENCE = 16_000;
 /** What ends with a dot and goes on: titles, and what stands before a name or a number. */
 const TITLE =
   /(?:^|[\s(])(?:dr|mr|mrs|ms|mx|prof|st|rev|hon|gen|col|capt|lt|sgt|fr|sr|mt|ft|no|nos|vol|fig|vs|approx|e\.g|i\.e|cf)\.$/i;
-/** Initials, and a number that would stand alone. */
+/** Initials, and a number alone. A sentence does not end after these. */
 const INITIALS = /(?:^|[\s(])(?:\p{Lu}\.)*\p{Lu}\.$|^\d{1,3}\.$/u;
 /** What may end a sentence, too: it goes on where a small letter or a number follows. */
 const SHORTENED =

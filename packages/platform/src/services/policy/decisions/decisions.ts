@@ -33,7 +33,7 @@ export interface PolicyRequest {
   /** Such as `Target___tool`. */
   action: string;
   input: unknown;
-  /** There is content beside the input, which nobody can score. */
+  /** The request has content outside of the input, which guardrails cannot score. */
   unseen?: boolean | undefined;
   /** Of the policy session, as the caller sends it. */
   sessionId: string | undefined;
@@ -52,7 +52,7 @@ export interface Verdict {
   reasons: readonly string[];
   /** Tells that it failed. */
   failed(): Promise<void>;
-  /** Tells what it was answered; the verdict on the answer. */
+  /** Reports the answer of the tool. Resolves with the verdict on it. */
   answered(output: unknown): Promise<Pick<Verdict, 'allowed' | 'reasons'>>;
 }
 

@@ -6,7 +6,7 @@ import { concerns, mayForbid, type PolicyScope, scopesOf } from '../policies/pol
 /** The policies of an engine as one gateway has them: loaded, type-checked against its tools. */
 export interface PolicySet {
   loaded: LoadedSet;
-  /** Policies that look at what tools answer; absent where there is none. */
+  /** The policies that check the answers of tools; undefined if there are none. */
   output: LoadedSet | undefined;
   /** Those that do not fit the tools of the gateway (any more). */
   broken: readonly BrokenPolicy[];

@@ -58,7 +58,7 @@ export function repairPrompt(problems: readonly string[]): string {
   return `The validator refuses some of it. Answer with the whole JSON again, corrected.\n\n${problems.join('\n\n').slice(0, 20_000)}`;
 }
 
-/** Reads an answer; undefined for what is none. */
+/** Reads the answer of a model; undefined if it is not a list of policies. */
 export function readAnswer(text: string): Drafted[] | undefined {
   let value: unknown;
   try {

@@ -52,7 +52,7 @@ function scoreOf(category: string, texts: readonly string[]): number {
   return texts.some((text) => has(plain(text))) ? 1 : 0;
 }
 
-/** Digits and letters of other widths as plain ones; what is invisible is not there. */
+/** The text with digits and letters of other widths as plain ones, and without invisible characters. */
 function plain(text: string): string {
   return text.normalize('NFKC').replace(/\p{Cf}/gu, '');
 }

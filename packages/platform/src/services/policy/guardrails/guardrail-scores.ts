@@ -92,7 +92,7 @@ function writtenScores({ methods }: GuardrailNeed, scores: Scores): Score {
   );
 }
 
-/** Cedar's decimals have four digits; what is between two of them counts as the greater. */
+/** A score as a decimal of Cedar, which has four digits after the point. Scores are rounded up. */
 function decimal(score: number): Score {
   return { decimal: (Math.ceil(score * 10_000) / 10_000).toFixed(4) };
 }

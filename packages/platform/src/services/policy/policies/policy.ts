@@ -22,7 +22,7 @@ export interface PolicyData {
   validationMode: control.PolicyValidationMode;
   status: control.PolicyStatus;
   statusReasons: string[];
-  /** Counts what was asked for: the check of something older says nothing. */
+  /** Counts the changes. The result of a check of an older revision is ignored. */
   revision: number;
 }
 

@@ -32,11 +32,11 @@ export interface SessionCaller {
   vouchedBy: string;
 }
 
-/** Another one with each change of what is sealed: what was sealed before opens no more. */
+/** Change this when the sealed content changes. Sessions that were sealed before can then no longer be opened. */
 const CONTEXT = 'agentplatform-policy-session-2';
-/** How long a session is carried on, from the request that began it; whoever carries it on does not lengthen it. */
+/** How long a session can be carried on, counted from the request that began it. Carrying it on does not extend this time. */
 const LIFE_MS = 60 * 60_000;
-/** The part of its time that a session has left at least when it is sealed. */
+/** A session is sealed only if at least this part of its time is left. */
 const LEFT = 0.5;
 /** It travels in a workload access token, which agents get twice in headers. */
 const MOST_CHARS = 1_536;

@@ -1,6 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database, Executor } from '../../../kernel/storage/index.ts';
+import { storedText, wire } from '../../../kernel/stored-shape.ts';
 import type { HistoryEvent, SessionHistory } from '../engine/door.ts';
 import { LONGEST_WINDOW_MS } from '../tables.ts';
 
@@ -37,8 +38,8 @@ const LONGEST_EVENT = 256 * 1024;
 const PRUNE_EVERY = 64;
 
 /**
- * What happened in policy sessions, in the database and the same for all servers. Whoever decides holds the session's row until the request
- * that he decides on is written: of three at once each sees those before it. The engine keeps what it was told; each decision reads what came since.
+ * The events of policy sessions. They are in the database, so all servers see the same. A decision locks the row of the session until its request is
+ * written, so each of three concurrent requests sees the ones before it. The engine remembers the events that it has seen, and each decision reads only the newer ones.
  */
 export class PolicySessions {
   readonly #database: Pick<Database, 'transaction'>;
@@ -179,6 +180,5 @@ function written(happened: Happened): string {
 }
 
 function eventOf({ at, event }: { at: number; event: string }): HistoryEvent {
-  // Written above.
-  return { ...(JSON.parse(event) as Happened), time: new Date(at) };
+  return { ...storedText(wire<Happened>(), event), time: new Date(at) };
 }

@@ -68,6 +68,7 @@ function serve(over: Partial<SocketPipelineDeps> = {}): void {
     rates: { take: (caller) => void counted.push(nameOf(caller)), refused: () => undefined },
     authorize: ({ resource }) => void allowed.push(resource),
     audit: (record) => void records.push(record),
+    needRecord: () => undefined,
     clock: systemClock,
     newRequestId: () => 'r',
     log: pino({ enabled: false }),

@@ -52,7 +52,7 @@ export class OwnRequests {
       ...credential.headers,
       // It is signed with the rest, and goes on as it comes.
       ...(credential.sign && { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }),
-      // Whoever is asked may take tokens of users from some gateways alone.
+      // An agent may accept tokens of users from certain gateways only, so the request names the gateway.
       ...(!credential.sign && this.#deps.identity.headersOf(open.gateway.accountId, open.gateway.id)),
     };
     const unsigned = { method: req.method ?? 'GET', url: new URL(`${this.#deps.ownEndpoint()}${path}`), headers };

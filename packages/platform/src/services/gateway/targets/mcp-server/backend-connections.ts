@@ -182,7 +182,7 @@ export class BackendConnections {
   }
 }
 
-/** An HTTP server says so of a session that it has not, and of a version that it no longer speaks; it has done nothing then. */
+/** Whether the server does not know the session (404) or no longer speaks the version (400). In both cases it has not executed the request. */
 function isUnknown(error: unknown): boolean {
   return error instanceof SdkHttpError && (error.status === 404 || error.status === 400);
 }

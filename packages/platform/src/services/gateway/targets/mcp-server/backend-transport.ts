@@ -8,10 +8,10 @@ import {
 } from '@modelcontextprotocol/client';
 import { type BackendFetchDeps, backendFetch } from './backend-fetch.ts';
 
-/** What a request is answered whose answer had no result; the code is of the range that JSON-RPC leaves to implementations. */
+/** The error for a request whose answer ended without a result. The code is in the range that JSON-RPC reserves for implementations. */
 export const NO_RESULT = { code: -32000, message: 'the answer ended without a result' };
 
-/** A server that answers so often with no result is asked no more. */
+/** How the transport reconnects if an answer ends without a result. After `maxRetries`, it gives up. */
 const RECONNECTS = {
   initialReconnectionDelay: 500,
   maxReconnectionDelay: 5_000,

@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
 import { embeddingModel } from '../../tests/support/embedding-model.ts';
 import { type Machine, takenOn, thisMachine } from '../support/machine.ts';
-import { type Budget, budgets } from './budgets.ts';
+import { type Budget, budgets, serviceBudget } from './budgets.ts';
 import { type EmbeddingsFootprint, measureEmbeddings } from './measured-embeddings.ts';
+import { measurePieces, type PiecesFootprint } from './measured-pieces.ts';
 import { measureStart, type StartFootprint } from './measured-start.ts';
 
 interface FootprintResults {
@@ -20,6 +21,7 @@ interface FootprintResults {
   readonly again: StartFootprint;
   /** Absent where the model could not be had. */
   readonly embeddings?: EmbeddingsFootprint;
+  readonly pieces: PiecesFootprint;
 }
 
 const resultsFile = fileURLToPath(new URL('../results/footprint.json', import.meta.url));
@@ -44,6 +46,8 @@ export async function run(args: string[]): Promise<void> {
     const again = await measureStart(other, cache, options);
     say('Embeddings …');
     const model = await embeddingModel();
+    say('Pieces …');
+    const pieces = await measurePieces();
     const results: FootprintResults = {
       at: new Date().toISOString(),
       machine,
@@ -51,6 +55,7 @@ export async function run(args: string[]): Promise<void> {
       first,
       fresh,
       again,
+      pieces,
       ...(model === undefined ? {} : { embeddings: await measureEmbeddings(model) }),
     };
     process.stdout.write(`${tables(results)}\n`);
@@ -60,12 +65,12 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(0)} MB`;
+const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 /** The server's, and of the supervisor what is its own: Node's program is there once for both. */
 const both = ({ server, supervisor }: StartFootprint['idle'], of: 'resident' | 'peak'): number =>
   server[of] + supervisor.anonymous;
 
-function tables({ first, fresh, again, embeddings }: FootprintResults): string {
+function tables({ first, fresh, again, embeddings, pieces }: FootprintResults): string {
   const starts = [first, fresh, again];
   const row = (name: string, of: (start: StartFootprint) => string): string =>
     `| ${[name, ...starts.map(of)].join(' | ')} |`;
@@ -94,8 +99,8 @@ function tables({ first, fresh, again, embeddings }: FootprintResults): string {
     '|---|---|---|---|---|',
     budgetRow(budgets.platform, idle, peak),
     budgetRow(budgets.embeddings, embeddings?.long.resident, embeddings?.long.peak),
-    budgetRow(budgets.policy),
-    budgetRow(budgets.later),
+    budgetRow(budgets.policy, pieces.policy),
+    ...Object.entries(pieces.services).map(([name, bytes]) => budgetRow(serviceBudget(name), bytes)),
   ].join('\n');
 }
 

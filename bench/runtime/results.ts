@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
 import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
+import { againstTable, type Compared } from './against.ts';
 import type { ColdStart } from './cold-start.ts';
 import type { Contestant } from './contestants.ts';
 import type { KnownSessions } from './known-sessions.ts';
@@ -130,6 +131,18 @@ export async function keepResults(results: RuntimeResults): Promise<void> {
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
   await writeFile(page, withSection(await readFile(page, 'utf8'), 'runtime', section(results)));
+}
+
+/** Shows what `--against` measured in the docs. */
+export async function keepAgainst(kept: {
+  at: string;
+  machine: Machine;
+  commit: string;
+  results: readonly Compared[];
+}): Promise<void> {
+  const note = busyNote(kept.machine, 'both were measured in turns, so the ratios count and the times do not');
+  const text = [`${takenOn(kept.at, kept.machine)}.${note}`, '', againstTable(kept.commit, kept.results)].join('\n');
+  await writeFile(page, withSection(await readFile(page, 'utf8'), 'runtime-against', text));
 }
 
 function section(results: RuntimeResults): string {

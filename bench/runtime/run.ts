@@ -3,6 +3,7 @@ import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { thisMachine } from '../support/machine.ts';
 import { startNginx } from '../support/nginx.ts';
+import { againstTable, measureAgainst } from './against.ts';
 import { newDirectory, POOLED, reopenBenchPlatform, startBenchPlatform } from './bench-platform.ts';
 import { coldStart } from './cold-start.ts';
 import { contestantsOf, signedKilobytes } from './contestants.ts';
@@ -10,7 +11,7 @@ import { knownSessions } from './known-sessions.ts';
 import { fixedRate, oneConnection } from './latency.ts';
 import { liveSessions } from './live-sessions.ts';
 import { pooledStart } from './pooled-start.ts';
-import { keepResults, type RuntimeResults, table } from './results.ts';
+import { keepAgainst, keepResults, type RuntimeResults, table } from './results.ts';
 import { saturation } from './saturation.ts';
 import { secondStart } from './second-start.ts';
 import { firstByte, largeStream } from './streaming.ts';
@@ -38,10 +39,13 @@ const QUICK = {
 };
 
 /**
- * `npm run bench -- runtime [--quick] [--keep] | --live N`: the session's hot path, cold start, streaming and second start, each beside its
- * peer; then starts from the pool, WebSockets and memory. `--live` holds so many sessions at once instead. Prints a table; `--keep` writes bench/results/runtime.json and the page docs/benchmarks.md from it.
+ * `npm run bench -- runtime [--quick] [--keep] | --live N | --against COMMIT [--quick] [--keep]`: the session's hot path, cold start, streaming and second start, each beside its
+ * peer; then starts from the pool, WebSockets and memory. `--live` holds so many sessions at once instead; `--against` measures the platform of a
+ * commit and this one in turns. Prints a table; `--keep` writes bench/results/runtime.json and the page docs/benchmarks.md from it.
  */
 export async function run(args: string[]): Promise<void> {
+  const commit = args[args.indexOf('--against') + 1];
+  if (args.includes('--against') && commit !== undefined) return against(commit, args);
   if (args.includes('--live')) return liveSessions(Number(args[args.indexOf('--live') + 1] ?? 200));
   const size = args.includes('--quick') ? QUICK : FULL;
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -126,4 +130,12 @@ export async function run(args: string[]): Promise<void> {
     await bench.close();
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+async function against(commit: string, args: readonly string[]): Promise<void> {
+  const machine = thisMachine({ wrk: ['wrk', '-v'], runc: ['runc', '--version'] });
+  const { sequential, saturated, streams, starts } = args.includes('--quick') ? QUICK : FULL;
+  const results = await measureAgainst(commit, { sequential, saturated, streams, starts });
+  process.stdout.write(`${againstTable(commit, results)}\n`);
+  if (args.includes('--keep')) await keepAgainst({ at: new Date().toISOString(), machine, commit, results });
 }

@@ -2,21 +2,28 @@ import { readdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { CreateEventCommand, GetWorkloadAccessTokenCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  CreateEventCommand,
+  GetBrowserSessionCommand,
+  GetWorkloadAccessTokenCommand,
+} from '@aws-sdk/client-bedrock-agentcore';
 import {
   CreateAgentRuntimeEndpointCommand,
+  CreateBrowserCommand,
   CreateCodeInterpreterCommand,
   CreateGatewayCommand,
   CreateGatewayRuleCommand,
   CreateGatewayTargetCommand,
+  CreateHarnessEndpointCommand,
   CreateMemoryCommand,
   DeleteAgentRuntimeCommand,
   DeleteAgentRuntimeEndpointCommand,
+  DeleteBrowserCommand,
   DeleteCodeInterpreterCommand,
   DeleteGatewayCommand,
   DeleteGatewayRuleCommand,
   DeleteGatewayTargetCommand,
+  DeleteHarnessCommand,
   DeleteMemoryCommand,
   DeleteResourcePolicyCommand,
   GetAgentRuntimeCommand,
@@ -28,26 +35,33 @@ import {
   UpdateAgentRuntimeEndpointCommand,
   UpdateGatewayCommand,
   UpdateGatewayRuleCommand,
+  UpdateHarnessCommand,
   UpdateWorkloadIdentityCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { ListBucketsCommand } from '@aws-sdk/client-s3';
+import { CreateFunctionCommand, type LambdaClient, UpdateFunctionCodeCommand } from '@aws-sdk/client-lambda';
+import { CreateBucketCommand, ListBucketsCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
+import { needChromium, startBrowserSession } from '../support/browser-session.ts';
 import { type ClientOptions, type Clients, clientsOf } from '../support/clients.ts';
 import { startCodeSession } from '../support/code-session.ts';
 import { deployAgent, untilReady } from '../support/deploy.ts';
+import { invokeFunction, lambdaClient, zipOf } from '../support/functions.ts';
 import { postMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { invokeHarness, newHarness, newSession, user } from '../support/harness.ts';
 import { assumeNewRole, newRole, newUser, setPolicy } from '../support/iam.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import type { TestPlatform } from '../support/platform-process.ts';
-import { ServerGroup } from '../support/server-group.ts';
+import { ScriptedModel } from '../support/scripted-model.ts';
+import { ServerGroup, type ServerPair } from '../support/server-group.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
 import { StreamSigner } from '../support/websocket.ts';
+import { becomes, outcome } from './told.ts';
+import { gatewayIsTold } from './told-gateway.ts';
+import { identityIsTold } from './told-identity.ts';
 
 const PROBE_AGENT = join(import.meta.dirname, '../support/probe-agent');
 const LEASE_SECONDS = 8;
-/** Another server is told in milliseconds, on a machine that has time; a server that nobody tells anything answers nobody before this is over. */
-const TOLD_WITHIN_MS = 60_000;
 
 const INVOKE = { Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' };
 const DENY = { ...INVOKE, Effect: 'Deny' };
@@ -58,6 +72,7 @@ let b: TestPlatform;
 let throughA: Clients;
 let throughB: Clients;
 let arn: string;
+const pair = (): ServerPair => ({ a, b, throughA, throughB, arn });
 const opened: Clients[] = [];
 
 beforeAll(async () => {
@@ -72,13 +87,6 @@ afterAll(async () => {
   await servers?.close();
 });
 
-/** What a call through B ends with: nothing, or the name of its error. */
-const outcome = (call: Promise<unknown>): Promise<string> =>
-  call.then(
-    () => 'done',
-    (error: Error) => error.name,
-  );
-
 /** Clients of B with these credentials. */
 function clientsOfB(credentials: NonNullable<ClientOptions['credentials']>): Clients {
   const clients = clientsOf(b, { credentials });
@@ -89,18 +97,6 @@ function clientsOfB(credentials: NonNullable<ClientOptions['credentials']>): Cli
 const session = sessionId('changes');
 const invoke = (clients: Clients, of = arn, id = session): Promise<string> =>
   outcome(invokeText(clients, of, id, { do: 'read' }));
-
-/** Resolves when the call ends so. */
-async function becomes(call: () => Promise<string>, expected: string): Promise<void> {
-  const since = performance.now();
-  for (;;) {
-    const began = performance.now();
-    const ended = await call();
-    if (ended === expected) return;
-    if (began - since > TOLD_WITHIN_MS) expect(ended).toBe(expected);
-    await sleep(25);
-  }
-}
 
 const denyPolicy = (resource: string): string =>
   JSON.stringify({
@@ -330,6 +326,9 @@ describe('what was changed through one server is true on the other', () => {
     }
   });
 
+  identityIsTold(pair);
+  gatewayIsTold(pair);
+
   it('tags and the credentials of registries, which nobody keeps: at once', async () => {
     await throughA.control.send(new TagResourceCommand({ resourceArn: arn, tags: { team: 'red' } }));
     const { tags } = await throughB.control.send(new ListTagsForResourceCommand({ resourceArn: arn }));
@@ -440,37 +439,115 @@ describe('a server that has lost the feed', () => {
   });
 });
 
-describe('code interpreters', () => {
-  let pair: ServerGroup;
+describe('what has sandboxes of its own', () => {
+  let servers: ServerGroup;
+  let model: ScriptedModel;
+  let throughA: Clients;
+  let throughB: Clients;
+  let functionsOfA: LambdaClient;
+  let functionsOfB: LambdaClient;
+  let first: TestPlatform;
+  /** How many sandboxes server b has. */
+  const live = async (): Promise<number> =>
+    (await readdir(join(servers.dataDir('b'), 'sandboxes')).catch(() => [])).length;
+
+  beforeAll(async () => {
+    model = await ScriptedModel.start();
+    servers = await ServerGroup.open({
+      sandbox: ['--sandbox', 'oci', '--models-url', model.url, '--models-name', 'scripted'],
+      leaseSeconds: 60,
+      env: {
+        AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim',
+        AGENTPLATFORM_CODE_INTERPRETER_WARM_SESSIONS: '0',
+        AGENTPLATFORM_BROWSER_WARM_SESSIONS: '0',
+      },
+    });
+    first = await servers.start('a');
+    const second = { ...(await servers.start('b')), credentials: first.credentials };
+    [throughA, throughB] = [clientsOf(first), clientsOf(second)];
+    [functionsOfA, functionsOfB] = [lambdaClient(first), lambdaClient(second)];
+  });
   afterAll(async () => {
-    await pair?.close();
+    for (const clients of [throughA, throughB]) clients?.close();
+    for (const client of [functionsOfA, functionsOfB]) client?.destroy();
+    await servers?.close();
+    model?.close();
   });
 
-  it('deleted through one server are gone on the other, with their sessions', async () => {
-    pair = await ServerGroup.open({
-      sandbox: ['--sandbox', 'oci'],
-      leaseSeconds: 60,
-      env: { AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim', AGENTPLATFORM_CODE_INTERPRETER_WARM_SESSIONS: '0' },
-    });
-    const first = await pair.start('a');
-    const second = await pair.start('b');
-    const [one, two] = [clientsOf(first), clientsOf(second, { credentials: first.credentials })];
-    opened.push(one, two);
+  it('code interpreters deleted through one server are gone on the other, with their sessions', async () => {
     const make = async (name: string): Promise<string> => {
       const networkConfiguration = { networkMode: 'SANDBOX' } as const;
-      const made = await one.control.send(new CreateCodeInterpreterCommand({ name, networkConfiguration }));
+      const made = await throughA.control.send(new CreateCodeInterpreterCommand({ name, networkConfiguration }));
       return made.codeInterpreterId ?? '';
     };
     const [gone, stays] = [await make('gone'), await make('stays')];
-    const [ending, staying] = [await startCodeSession(two, gone), await startCodeSession(two, stays)];
+    const [ending, staying] = [await startCodeSession(throughB, gone), await startCodeSession(throughB, stays)];
     expect([(await ending.python('6*7')).text, (await staying.python('6*7')).text]).toEqual(['42', '42']);
-    const live = async (): Promise<number> =>
-      (await readdir(join(pair.dataDir('b'), 'sandboxes')).catch(() => [])).length;
     const before = await live();
     expect(before).toBeGreaterThan(1);
-    await one.control.send(new DeleteCodeInterpreterCommand({ codeInterpreterId: gone }));
+    await throughA.control.send(new DeleteCodeInterpreterCommand({ codeInterpreterId: gone }));
     expect(await outcome(ending.python('1'))).toBe('ResourceNotFoundException');
     await until(async () => (await live()) === before - 1, 30_000);
     expect((await staying.python('6*7')).text).toBe('42');
+  });
+
+  it('functions; no sandbox with the code of before is left for the next event', async () => {
+    const FunctionName = 'changing';
+    const code = async (version: number): Promise<{ S3Bucket: string; S3Key: string }> => {
+      const [Bucket, Key] = ['functions', `${version}.zip`];
+      const Body = zipOf({ 'index.mjs': `export const handler = async () => ${version};` });
+      await throughA.s3.send(new PutObjectCommand({ Bucket, Key, Body }));
+      return { S3Bucket: Bucket, S3Key: Key };
+    };
+    await throughA.s3.send(new CreateBucketCommand({ Bucket: 'functions' }));
+    const Role = first.ready.defaultRoleArn;
+    const settings = { FunctionName, Role, Runtime: 'nodejs22.x' as const, Handler: 'index.handler', Timeout: 60 };
+    await functionsOfA.send(new CreateFunctionCommand({ ...settings, Code: await code(1) }));
+    const before = await live();
+    expect(await invokeFunction(functionsOfB, FunctionName)).toEqual({ error: undefined, value: 1 });
+    expect(await live()).toBe(before + 1);
+    await functionsOfA.send(new UpdateFunctionCodeCommand({ FunctionName, ...(await code(2)) }));
+    await until(async () => (await live()) === before, 60_000);
+    expect(await invokeFunction(functionsOfB, FunctionName)).toEqual({ error: undefined, value: 2 });
+  });
+
+  it('browsers deleted through one server are gone on the other, with their sessions', async () => {
+    needChromium();
+    const { browserId = '' } = await throughA.control.send(
+      new CreateBrowserCommand({ name: 'gone', networkConfiguration: { networkMode: 'PUBLIC' } }),
+    );
+    const before = await live();
+    const { id } = await startBrowserSession(throughB, { browserIdentifier: browserId });
+    await until(async () => (await live()) === before + 1, 60_000);
+    await throughA.control.send(new DeleteBrowserCommand({ browserId }));
+    const ask = new GetBrowserSessionCommand({ browserIdentifier: browserId, sessionId: id });
+    await becomes(() => outcome(throughB.data.send(ask)), 'ResourceNotFoundException');
+    await until(async () => (await live()) === before, 60_000);
+  });
+
+  it('harnesses, their versions and endpoints; of a deleted one no session is left', async () => {
+    const before = await live();
+    const { arn: harnessArn = '', harnessId = '' } = await newHarness(first, throughA, {
+      systemPrompt: [{ text: 'One.' }],
+    });
+    /** What the model was told that answers through server b, or how it is refused. */
+    const told = async (qualifier?: string): Promise<unknown> => {
+      const messages = [user('Hi.')];
+      const call = { harnessArn, runtimeSessionId: newSession(), messages, ...(qualifier && { qualifier }) };
+      const refused = await outcome(invokeHarness(throughB, call));
+      return refused === 'done' ? model.requests.at(-1)?.messages[0]?.content : refused;
+    };
+    expect(await told()).toBe('One.');
+    await throughA.control.send(new UpdateHarnessCommand({ harnessId, systemPrompt: [{ text: 'Two.' }] }));
+    await becomes(told, 'Two.');
+    expect(await told('pinned')).toBe('ResourceNotFoundException');
+    await throughA.control.send(
+      new CreateHarnessEndpointCommand({ harnessId, endpointName: 'pinned', targetVersion: '1' }),
+    );
+    await becomes(() => told('pinned'), 'One.');
+    expect(await live()).toBeGreaterThan(before);
+    await throughA.control.send(new DeleteHarnessCommand({ harnessId }));
+    await becomes(told, 'ResourceNotFoundException');
+    await until(async () => (await live()) === before, 60_000);
   });
 });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvokeAgentRuntimeCommandCommand, StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { execHelpers } from '../../packages/platform/src/kernel/sandbox/testing/exec-helpers.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -28,13 +28,9 @@ describe.each(ENGINES.filter(({ lacking }) => lacking === undefined))('with prov
   beforeAll(async () => {
     engine = await open();
     dataDir = await mkdtemp(join(tmpdir(), 'agentplatform-left-'));
-  });
-  beforeEach(async () => {
     platform = await startTestPlatform({ dataDir, args: engine.args });
     clients = clientsOf(platform);
     arn = (await deployAgent(platform, clients, { folder })).arn;
-    session = sessionId('left');
-    await invokeJson(clients, arn, session, { do: 'count' });
   });
   afterAll(async () => {
     clients?.close();
@@ -51,6 +47,11 @@ describe.each(ENGINES.filter(({ lacking }) => lacking === undefined))('with prov
   const begun = (commands: number): Promise<void> =>
     until(async () => (name === 'docker' ? await inside() : await helpers()).length >= commands, 60_000);
 
+  async function newSession(): Promise<void> {
+    session = sessionId('left');
+    await invokeJson(clients, arn, session, { do: 'count' });
+  }
+
   /** Sends a command and reads `events` of its answer, then goes, or none, until the signal. */
   async function client(command: string, signal: AbortSignal, events: number): Promise<void> {
     const body = { command, timeout: 3600 };
@@ -64,6 +65,7 @@ describe.each(ENGINES.filter(({ lacking }) => lacking === undefined))('with prov
 
   describe('a command whose client leaves', () => {
     it('at 25 moments leaves nothing on the host, and nothing of the command in the sandbox', async () => {
+      await newSession();
       const leave = Array.from({ length: 25 }, () => new AbortController());
       const calls = leave.map((controller, n) => {
         const command = [SILENT, FLOOD, DEAF, `cat; ${SILENT}`, `sleep 1234 & ${FLOOD}`][n % 5] ?? SILENT;
@@ -79,25 +81,10 @@ describe.each(ENGINES.filter(({ lacking }) => lacking === undefined))('with prov
       await until(async () => (await inside()).length === 0, 60_000);
       await clients.data.send(new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId: session }));
       expect(await helpers()).toEqual([]);
-      clients.close();
-      expect(await platform.end('SIGTERM')).toBe(0);
-    });
-
-    it('does not keep the server from ending, read or not', async () => {
-      for (const command of [FLOOD, SILENT, DEAF])
-        void client(command, new AbortController().signal, 0).catch(() => undefined);
-      const shell = await new StreamSigner(platform).open(
-        { arn, path: 'ws/shells', query: { shellId: 'one' } },
-        session,
-      );
-      shell.socket.pause();
-      await begun(name === 'docker' ? 3 : 5);
-      expect(await platform.end('SIGTERM')).toBe(0);
-      expect(await helpers()).toEqual([]);
-      clients.close();
     });
 
     it('because the server was killed is ended by the next one', async () => {
+      await newSession();
       for (const command of [FLOOD, SILENT, DEAF])
         void client(command, new AbortController().signal, 0).catch(() => undefined);
       const shell = await new StreamSigner(platform).open(
@@ -114,6 +101,21 @@ describe.each(ENGINES.filter(({ lacking }) => lacking === undefined))('with prov
       // The session goes on.
       expect(await invokeJson(clients, arn, session, { do: 'count' })).toMatchObject({ count: 2 });
       await until(async () => (await inside()).length === 0, 60_000);
+    });
+
+    it('does not keep the server from ending, read or not', async () => {
+      await newSession();
+      for (const command of [FLOOD, SILENT, DEAF])
+        void client(command, new AbortController().signal, 0).catch(() => undefined);
+      const shell = await new StreamSigner(platform).open(
+        { arn, path: 'ws/shells', query: { shellId: 'one' } },
+        session,
+      );
+      shell.socket.pause();
+      await begun(name === 'docker' ? 3 : 5);
+      expect(await platform.end('SIGTERM')).toBe(0);
+      expect(await helpers()).toEqual([]);
+      clients.close();
     });
   });
 });

@@ -1,6 +1,8 @@
 // One turn of a conversation: Strands' loop, with the model and the tools of the platform. Nothing of it is kept here.
 import {
+  AfterToolCallEvent,
   Agent,
+  BeforeToolCallEvent,
   ContextWindowOverflowError,
   DefaultModelRetryStrategy,
   ExponentialBackoff,
@@ -47,6 +49,7 @@ export async function runTurn(turn, link, signal) {
     if (data.content.some((block) => block.toolResult) && results.length > 0)
       link.tell({ type: 'results', message: data });
   });
+  if (turn.asks) askHooks(agent, turn, link);
   const all = () => agent.messages.map(messageData);
   try {
     const { stopReason } = await agent.invoke(input, { cancelSignal: signal, limits });
@@ -61,6 +64,24 @@ export async function runTurn(turn, link, signal) {
   } catch (error) {
     return failed(error, all);
   }
+}
+
+/** The platform has its own word on tools that it calls itself; on the others it is asked here. */
+function askHooks(agent, { tools }, link) {
+  const own = new Set(tools.filter(({ inline }) => !inline).map(({ name }) => name));
+  agent.addHook(BeforeToolCallEvent, async (event) => {
+    const { name, toolUseId, input } = event.toolUse;
+    if (own.has(name)) return;
+    const { decision } = await link.askOnce({ type: 'hook', name, toolUseId, input });
+    if (!decision.allowed)
+      event.cancel = decision.reason ? `The call was not allowed: ${decision.reason}` : 'The call was not allowed.';
+  });
+  agent.addHook(AfterToolCallEvent, async ({ toolUse, tool, result }) => {
+    const { name, toolUseId, input } = toolUse;
+    if (own.has(name) || tool instanceof InlineFunction) return;
+    const { content } = messageData({ role: 'user', content: [result.toJSON()] });
+    await link.askOnce({ type: 'hook', name, toolUseId, input, result: content[0].toolResult });
+  });
 }
 
 function failed(error, all) {

@@ -1,8 +1,16 @@
-import { expect, it } from 'vitest';
-import { migrate } from './kernel/storage/index.ts';
+import { globSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { LEAN_PLATFORM } from '../../../scripts/test/lean-platform.ts';
+import { TOLD } from '../../../tests/faults/told.ts';
+import { loadConfig } from './config.ts';
+import { ChangeFeed, migrate } from './kernel/storage/index.ts';
 import { silent, temporaryPglite } from './kernel/storage/testing/databases.ts';
 import { allMigrations } from './migrations.ts';
 import { loadServices } from './open-services.ts';
+import { createPlatform } from './platform.ts';
 import { services } from './services.ts';
 
 /**
@@ -52,4 +60,34 @@ it('changes of every table are noted, or nobody keeps what stands in it', async 
   } finally {
     await dispose();
   }
+});
+
+/** The file that keeps what it subscribes for: the first that is not the storage's own. */
+function keeper(): string {
+  const [, file] = /\/src\/((?:kernel\/(?!storage\/)|services\/)[\w./-]+\.ts)/.exec(new Error().stack ?? '') ?? [];
+  return file ?? 'unknown';
+}
+
+it('whoever keeps something that the feed tells of has a test in which another server changes it', async () => {
+  const kept = new Set<string>();
+  const subscribe = ChangeFeed.prototype.subscribe;
+  const spy = vi.spyOn(ChangeFeed.prototype, 'subscribe').mockImplementation(function (this: ChangeFeed, topics, take) {
+    for (const topic of topics) kept.add(`${keeper()}: ${topic}`);
+    subscribe.call(this, topics, take);
+  });
+  const data = await mkdtemp(join(tmpdir(), 'agentplatform-changes-'));
+  try {
+    const config = loadConfig(['--data', data, '--port', '0', '--sandbox', 'process'], LEAN_PLATFORM);
+    await (await createPlatform(config, { restarts: 0 })).close();
+  } finally {
+    spy.mockRestore();
+    await rm(data, { recursive: true, force: true });
+  }
+  expect([...kept].sort()).toEqual(Object.keys(TOLD).sort());
+  const root = join(import.meta.dirname, '../../..');
+  const tests = globSync('tests/{faults,e2e}/**/*.ts', { cwd: root })
+    .filter((file) => !file.endsWith('told.ts'))
+    .map((file) => readFileSync(join(root, file), 'utf8'));
+  const missing = Object.values(TOLD).filter((title) => !tests.some((test) => test.includes(`it('${title}'`)));
+  expect(missing).toEqual([]);
 });

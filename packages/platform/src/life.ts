@@ -1,3 +1,4 @@
+import { number, object, type Shape, storedText, text } from './kernel/stored-shape.ts';
 /** What this start of the server is one of, as `scripts/supervise.mjs` tells it. */
 export interface Life {
   /** How often the server was started again since its first start. */
@@ -15,12 +16,16 @@ export interface Ports {
 }
 
 const VARIABLE = 'SUPERVISED_LIFE';
+const LIFE: Shape<Life> = object(
+  { restarts: number },
+  { lastEnd: text, ports: object({ port: number }, { tlsPort: number }) },
+);
 
 /** Which life of the server this is, from its environment, where it is not left for what the server starts. */
 export function readLife(env: NodeJS.ProcessEnv): Life {
   const text = env[VARIABLE];
   delete env[VARIABLE];
-  return text === undefined ? { restarts: 0 } : (JSON.parse(text) as Life);
+  return text === undefined ? { restarts: 0 } : storedText(LIFE, text);
 }
 
 /** Tells the process that keeps the server alive, if there is one, that it serves. */

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sourceProgram } from './testing/source-program.ts';
 import { Unowned } from './testing/unowned.ts';
 
 const SOURCE = import.meta.dirname;
@@ -151,9 +152,11 @@ const SUPERVISOR = join(ROOT, 'scripts/supervise.mjs');
 const CARELESS_SUPERVISOR = join(ROOT, 'scripts/careless-supervise.mjs');
 const careless = readFileSync(SUPERVISOR, 'utf8').replace(/child\.on\('error'.*/, '');
 const unowned = new Unowned(
-  ROOT,
-  files.map((path) => join(ROOT, path)),
-  new Map([...texts, [CARELESS_SUPERVISOR, careless]]),
+  sourceProgram(
+    ROOT,
+    files.map((path) => join(ROOT, path)),
+    new Map([...texts, [CARELESS_SUPERVISOR, careless]]),
+  ),
 );
 const inText = (at: number): string[] => unowned.in(texts[at]?.[0] ?? '');
 

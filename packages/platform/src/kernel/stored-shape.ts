@@ -40,6 +40,15 @@ export function list<T>(shape: Shape<T>): Shape<T[]> {
   };
 }
 
+/** A list of so many, each of a shape of its own; of what may be missing at its end, `orAbsent`. */
+export function tuple<T extends unknown[]>(...shapes: { [At in keyof T]: Shape<T[At]> }): Shape<T> {
+  const items = list((item) => item);
+  return (value, at) => {
+    const found = items(value, at);
+    return shapes.map((shape: Shape<unknown>, index) => shape(found[index], `${at}[${index}]`)) as T;
+  };
+}
+
 /** An object of any names, all with values of one shape. */
 export function record<T>(shape: Shape<T>): Shape<Record<string, T>> {
   return (value, at) => {
@@ -51,6 +60,11 @@ export function record<T>(shape: Shape<T>): Shape<Record<string, T>> {
 /** `undefined` for what is not there. */
 export function orAbsent<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value, at) => (value === undefined ? undefined : shape(value, at));
+}
+
+/** `null` for what is none. */
+export function orNull<T>(shape: Shape<T>): Shape<T | null> {
+  return (value, at) => (value === null ? null : shape(value, at));
 }
 
 /** Shapes of the members of `T`. */

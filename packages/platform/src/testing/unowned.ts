@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import ts from 'typescript';
 
 /** Who takes what is handed to them whole, errors included. */
@@ -25,22 +24,9 @@ export class Unowned {
   readonly #program: ts.Program;
   readonly #checker: ts.TypeChecker;
 
-  /** `sources`: files as they are, by path; `more`: texts in place of files, by the path that their imports are looked up from. */
-  constructor(root: string, sources: readonly string[], more: ReadonlyMap<string, string> = new Map()) {
-    const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile);
-    const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, root);
-    const host = ts.createCompilerHost(options);
-    const { getSourceFile, fileExists, readFile } = host;
-    host.fileExists = (path) => more.has(path) || fileExists(path);
-    host.readFile = (path) => more.get(path) ?? readFile(path);
-    host.getSourceFile = (path, languageVersion, ...rest) => {
-      const text = more.get(path);
-      return text === undefined
-        ? getSourceFile(path, languageVersion, ...rest)
-        : ts.createSourceFile(path, text, languageVersion, true);
-    };
-    this.#program = ts.createProgram([...sources, ...more.keys()], options, host);
-    this.#checker = this.#program.getTypeChecker();
+  constructor(program: ts.Program) {
+    this.#program = program;
+    this.#checker = program.getTypeChecker();
   }
 
   /** As `line: expression`. */

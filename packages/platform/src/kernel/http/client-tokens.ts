@@ -10,6 +10,7 @@ import {
 import type { Principal } from '../auth/index.ts';
 import type { OperationHandler } from '../service.ts';
 import type { IdempotencyKey } from '../storage/index.ts';
+import { number, object, orAbsent, record, type Shape, text } from '../stored-shape.ts';
 import { nameOf } from './audit-record.ts';
 
 /**
@@ -32,4 +33,6 @@ export function clientTokenKey<K extends OperationName>(
 }
 
 /** An answer that was kept, as it was written. */
-export const keptAnswer = (stored: unknown): WireResponse => stored as WireResponse;
+export const keptAnswer = (stored: unknown): WireResponse => ANSWER(stored, '');
+
+const ANSWER: Shape<WireResponse> = object({ status: number, headers: record(text), body: orAbsent(text) });

@@ -146,13 +146,15 @@ export async function failedJobs(executor: Executor, queue: string, limit: numbe
     "SELECT id, data, runs, error, failed_at FROM jobs WHERE queue = $1 AND state = 'failed' ORDER BY failed_at DESC LIMIT $2",
     [queue, limit],
   );
-  return rows.map(({ id, data, runs: attempts, error, failed_at: failedAt }) => ({
-    id,
-    data: JSON.parse(data),
-    attempts,
-    error,
-    failedAt,
-  }));
+  return rows.map(
+    ({ id, data, runs: attempts, error, failed_at: failedAt }): FailedJob => ({
+      id,
+      data: JSON.parse(data),
+      attempts,
+      error,
+      failedAt,
+    }),
+  );
 }
 
 /** A failed job waits again, behind those of its key that wait. */

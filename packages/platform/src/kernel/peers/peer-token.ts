@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IamPrincipal } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
+import { number, object, type Shape, storedText, text, wire } from '../stored-shape.ts';
 
 /** What one server vouches for to another: that this very request came to it, and from whom. */
 export interface PeerClaims {
@@ -23,6 +24,11 @@ export interface PeerTokensDeps {
   key: Uint8Array;
   clock: Clock;
 }
+
+const CLAIMS: Shape<PeerClaims> = object(
+  { to: text, method: text, url: text, expires: number },
+  { principal: wire<IamPrincipal>(), sourceIp: text },
+);
 
 /** The header that a forwarded request carries. */
 export const PEER_HEADER = 'x-agentplatform-peer';
@@ -51,7 +57,7 @@ export class PeerTokens {
     const given = Buffer.from(signature, 'base64url');
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
     // Written by a server of this platform, as its signature shows.
-    const claims: PeerClaims = JSON.parse(Buffer.from(body, 'base64url').toString());
+    const claims = storedText(CLAIMS, Buffer.from(body, 'base64url').toString());
     const fits =
       claims.to === this.#deps.serverId &&
       claims.method === request.method &&

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { LogLine } from '../sandbox/index.ts';
+import { list, number, object, orAbsent, type Shape, storedText, text, tuple } from '../stored-shape.ts';
 import type { SessionRow } from './session-store.ts';
 
 /** What an ended session's agent had printed last. */
@@ -27,6 +28,11 @@ const LINE_BYTES = 16;
 
 /** What a file holds. Before lines had times it was one `text`. */
 type Entry = Omit<KeptLog, 'lines'> & ({ lines: [line: string, second?: number][] } | { text: string });
+
+const OF = { sessionId: text, sandboxId: text };
+const LINES = object({ ...OF, lines: list(tuple<[string, number?]>(text, orAbsent(number))) });
+const TEXT = object({ ...OF, text });
+const ENTRY: Shape<Entry> = (value, at) => (Object(value).lines === undefined ? TEXT(value, at) : LINES(value, at));
 
 /**
  * The last lines of sessions that have ended, for `agentcore logs` after a crash. They are the operator's log, not the session's
@@ -86,7 +92,7 @@ export class LogArchive {
   /** Undefined when it was removed since its name was read, or when a crash cut its writing short. */
   async #read(name: string): Promise<Entry | undefined> {
     try {
-      return JSON.parse(await readFile(join(this.#directory, name), 'utf8'));
+      return storedText(ENTRY, await readFile(join(this.#directory, name), 'utf8'));
     } catch (error) {
       this.#log.debug({ err: error, name }, 'the log of an ended session could not be read');
       return undefined;

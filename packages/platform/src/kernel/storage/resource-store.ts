@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { marked, type Stored } from '../stored-shape.ts';
+import { marked, record, type Stored, text } from '../stored-shape.ts';
 import type { Executor } from './database.ts';
 import { DatabaseError } from './errors.ts';
 import { formatCursor, parseCursor } from './list-cursor.ts';
@@ -63,7 +63,8 @@ export interface ResourceStoreOptions<Data> extends Stored<Data> {
   most?: number;
 }
 
-interface Row extends Omit<Resource<unknown>, 'accountId' | 'createdAt' | 'updatedAt'> {
+interface Row extends Omit<Resource<unknown>, 'accountId' | 'tags' | 'createdAt' | 'updatedAt'> {
+  tags: unknown;
   account_id: string;
   created_at: Date;
   updated_at: Date;
@@ -73,6 +74,7 @@ interface Row extends Omit<Resource<unknown>, 'accountId' | 'createdAt' | 'updat
 
 const COLUMNS = 'arn, account_id, id, parent, name, data, tags, version, created_at, updated_at, seq';
 const MAX_TAGS = 50;
+const TAGS = record(text);
 const MOST = 10_000;
 const MODIFY_ATTEMPTS = 20;
 
@@ -189,8 +191,9 @@ export class ResourceStore<Data> {
   }
 
   #read(row: Row): Resource<Data> {
-    const { account_id: accountId, created_at: createdAt, updated_at: updatedAt, seq: _seq, data, ...same } = row;
-    return { ...same, accountId, data: this.#options.parse(data), createdAt, updatedAt };
+    const { account_id: accountId, created_at: createdAt, updated_at: updatedAt, seq: _seq, data, tags, ...same } = row;
+    const read = { data: this.#options.parse(data), tags: TAGS(tags, 'tags') };
+    return { ...same, ...read, accountId, createdAt, updatedAt };
   }
 }
 

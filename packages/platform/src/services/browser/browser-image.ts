@@ -159,7 +159,7 @@ export class BrowserImage {
   async #read(): Promise<{ key: string; digest: string } | undefined> {
     const text = await orMissing(readFile(join(this.#deps.recordDir, 'browser.json'), 'utf8'));
     if (text === undefined) return undefined;
-    const { key, digest } = JSON.parse(text) as { key?: unknown; digest?: unknown };
+    const { key, digest }: { key?: unknown; digest?: unknown } = Object(JSON.parse(text));
     return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined;
   }
 }

@@ -1,5 +1,6 @@
 import type { data } from '@agentplatform/contract';
 import type { Database } from '../../kernel/storage/index.ts';
+import { number, object, text, wire } from '../../kernel/stored-shape.ts';
 
 /** What its caller asked of a session, as GetBrowserSession gives it back. */
 export interface AskedSession {
@@ -33,12 +34,17 @@ export interface RecordPage {
   live?: { ids: readonly string[]; wanted: boolean };
 }
 
+const ASKED = object(
+  { timeoutSeconds: number, viewPort: wire<data.ViewPort>() },
+  { name: text, profileIdentifier: text },
+);
+
 interface Row {
   session_id: string;
   account_id: string;
   browser_arn: string;
   owner: string;
-  asked: AskedSession;
+  asked: unknown;
   automation: data.AutomationStreamStatus;
   created_at: number;
   updated_at: number;
@@ -127,7 +133,7 @@ function fromRow(row: Row): SessionRecord {
     accountId: row.account_id,
     browserArn: row.browser_arn,
     owner: row.owner,
-    asked: row.asked,
+    asked: ASKED(row.asked, 'asked'),
     automation: row.automation,
     createdAt: Number(row.created_at),
     updatedAt: Number(row.updated_at),

@@ -310,7 +310,7 @@ export class InterpreterImages {
   async #read(variant: Variant): Promise<{ key: string; digest: string } | undefined> {
     const text = await readFile(this.#file(variant), 'utf8').catch(() => undefined);
     if (text === undefined) return undefined;
-    const { key, digest } = JSON.parse(text) as { key?: unknown; digest?: unknown };
+    const { key, digest }: { key?: unknown; digest?: unknown } = Object(JSON.parse(text));
     return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined;
   }
 }

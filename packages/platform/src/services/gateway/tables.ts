@@ -1,5 +1,5 @@
 import type { Executor, Migration, RetentionRule } from '../../kernel/storage/index.ts';
-import { NO_OFFERS, type Offers } from './targets/offers.ts';
+import { NO_OFFERS, type Offers, storedOffers } from './targets/offers.ts';
 import { digestOf } from './tools/index.ts';
 import { forgetUsage } from './usage/index.ts';
 
@@ -181,7 +181,7 @@ export async function readOffers(
   executor: Pick<Executor, 'query'>,
   targetArns: readonly string[],
 ): Promise<Map<string, Offers>> {
-  const rows = await executor.query<{ arn: string; kind: keyof Offers; offers: never[] }>(
+  const rows = await executor.query<{ arn: string; kind: keyof Offers; offers: unknown }>(
     `SELECT target_arn AS arn, 'tools' AS kind, jsonb_agg(tool ORDER BY position) AS offers
      FROM gateway_tools WHERE target_arn = ANY($1) GROUP BY target_arn
      UNION ALL
@@ -190,7 +190,8 @@ export async function readOffers(
     [targetArns],
   );
   const offered = new Map<string, Offers>();
-  for (const { arn, kind, offers } of rows) offered.set(arn, { ...NO_OFFERS, ...offered.get(arn), [kind]: offers });
+  for (const { arn, kind, offers } of rows)
+    offered.set(arn, { ...NO_OFFERS, ...offered.get(arn), [kind]: storedOffers[kind](offers, kind) });
   return offered;
 }
 

@@ -1,4 +1,4 @@
-import { errors } from '@agentplatform/contract';
+import { type DocumentValue, errors } from '@agentplatform/contract';
 import {
   type Iam,
   type PolicyOwner,
@@ -78,7 +78,7 @@ function actionsOf(admin: Administered['admin']): Action[] {
         path: `${at}/policies/:item`,
         action: `iam:Get${Kind}Policy`,
         on: kind,
-        run: ({ name, item }) => ({ policyName: item, policyDocument: JSON.parse(admin.getPolicy(owner(name), item)) }),
+        run: ({ name, item }) => ({ policyName: item, policyDocument: documentIn(admin.getPolicy(owner(name), item)) }),
       },
       {
         method: 'PUT',
@@ -227,9 +227,14 @@ function userView({ policies, ...user }: User): object {
   return { ...user, createdAt: new Date(user.createdAt).toISOString(), policies: Object.keys(policies) };
 }
 
+/** A policy as JSON, as it was given. */
+function documentIn(policy: string): DocumentValue {
+  return JSON.parse(policy);
+}
+
 function roleView({ policies, trustPolicy, ...role }: Role): object {
   const createdAt = new Date(role.createdAt).toISOString();
-  return { ...role, createdAt, trustPolicy: JSON.parse(trustPolicy), policies: Object.keys(policies) };
+  return { ...role, createdAt, trustPolicy: documentIn(trustPolicy), policies: Object.keys(policies) };
 }
 
 function resourceOf(accountId: string, on: Action['on'], name: string): string {

@@ -1,7 +1,7 @@
 import type { data } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
 import { storedText } from '../../kernel/stored-shape.ts';
-import { type SessionKey, type StoredEvent, storedPayload } from './event.ts';
+import { type SessionKey, type StoredEvent, storedMetadata, storedPayload, storedVariables } from './event.ts';
 
 export interface EventQuery extends SessionKey {
   now: Date;
@@ -32,10 +32,10 @@ interface Row {
   event_id: string;
   at: Date;
   payload: string;
-  metadata: Record<string, data.MetadataValue>;
+  metadata: unknown;
   branch: string | null;
   root_event_id: string | null;
-  variables: Record<string, string>;
+  variables: unknown;
 }
 
 const COLUMNS = 'memory_id, actor_id, session_id, event_id, at, payload, metadata, branch, root_event_id, variables';
@@ -187,9 +187,9 @@ function eventOf(row: Row): StoredEvent {
     eventId: row.event_id,
     at: row.at,
     payload: storedText(storedPayload, row.payload),
-    metadata: row.metadata,
+    metadata: storedMetadata(row.metadata, 'metadata'),
     branch:
       row.branch === null ? undefined : { name: row.branch, ...(root === undefined ? {} : { rootEventId: root }) },
-    variables: row.variables,
+    variables: storedVariables(row.variables, 'variables'),
   };
 }

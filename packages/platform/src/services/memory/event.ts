@@ -1,5 +1,5 @@
 import type { data } from '@agentplatform/contract';
-import { list, wire } from '../../kernel/stored-shape.ts';
+import { list, record, text, wire } from '../../kernel/stored-shape.ts';
 
 /** Where events live: one log per memory, actor and session. */
 export interface SessionKey {
@@ -21,6 +21,9 @@ export interface StoredEvent extends SessionKey {
 
 /** The payload of an event, as JSON in the tables. */
 export const storedPayload = list(wire<data.PayloadType>());
+/** Its metadata there, and the values of namespace variables. */
+export const storedMetadata = record(wire<data.MetadataValue>());
+export const storedVariables = record(text);
 
 /** An event in the wire's shape; without its payload when that was not wanted. */
 export function eventView(event: StoredEvent, memoryId: string, includePayload = true): data.Event {

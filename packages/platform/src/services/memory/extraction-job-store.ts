@@ -1,7 +1,7 @@
 import type { data } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
-import { number, object, record, type Shape, storedText, wire } from '../../kernel/stored-shape.ts';
-import { storedPayload } from './event.ts';
+import { list, number, object, record, type Shape, storedText, text, wire } from '../../kernel/stored-shape.ts';
+import { storedPayload, storedVariables } from './event.ts';
 
 /**
  * `QUEUED`: an entry of the server's jobs has it done (line-queues.ts). `HELD`: of a self-managed strategy, waiting for a trigger
@@ -34,6 +34,7 @@ export interface InlineContent {
   metadata: Record<string, data.MetadataValue>;
 }
 
+const EVENTS = list(object({ eventId: text, count: number }));
 const INLINE: Shape<InlineContent> = object({
   at: number,
   payload: storedPayload,
@@ -51,9 +52,9 @@ export interface JobRow {
   session_id: string;
   status: JobStatus;
   failure_reason: string | null;
-  event_ids: { eventId: string; count: number }[];
+  event_ids: unknown;
   inline: string | null;
-  variables: Record<string, string>;
+  variables: unknown;
   seq: number;
   created_at: Date;
 }
@@ -152,9 +153,9 @@ export function jobOf(row: JobRow): ExtractionJob {
     sessionId: row.session_id,
     status: row.status,
     failureReason: row.failure_reason ?? undefined,
-    events: row.event_ids,
+    events: EVENTS(row.event_ids, 'event_ids'),
     inline: row.inline === null ? undefined : storedText(INLINE, row.inline),
-    variables: row.variables,
+    variables: storedVariables(row.variables, 'variables'),
     seq: row.seq,
     createdAt: row.created_at,
   };

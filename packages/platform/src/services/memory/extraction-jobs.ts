@@ -7,13 +7,13 @@ import { NotificationError, type Topics } from '../../kernel/notifications/index
 import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
 import { storedText } from '../../kernel/stored-shape.ts';
-import { storedPayload } from './event.ts';
+import { storedMetadata, storedPayload } from './event.ts';
 import { eventTime } from './event-id.ts';
 import { keepSession } from './event-store.ts';
 import { type Batch, type Extractor, UnfitBatchError, type Unread } from './extraction/candidate.ts';
 import { applyChanges } from './extraction/changes.ts';
 import { type ExtractDeps, extractBatch } from './extraction/extract.ts';
-import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
+import { type Message, messagesOf } from './extraction/message.ts';
 import * as store from './extraction-job-store.ts';
 import { LineQueues, type OpenJob } from './line-queues.ts';
 import type { Memories } from './memories.ts';
@@ -253,14 +253,19 @@ export class ExtractionJobs {
       event_id: string;
       at: Date;
       payload: string;
-      metadata: SaidIn['metadata'];
+      metadata: unknown;
     }>(
       `SELECT event_id, at, payload, metadata FROM memory_events WHERE memory_id = $1 AND actor_id = $2 AND session_id = $3
          AND event_id IN (SELECT jsonb_array_elements_text($4::jsonb)) ORDER BY event_id`,
       [job.memoryId, job.actorId, job.sessionId, JSON.stringify(job.events.map(({ eventId }) => eventId))],
     );
     return rows.flatMap(({ event_id: eventId, at, payload, metadata }) =>
-      messagesOf({ eventId, at, payload: storedText(storedPayload, payload), metadata }),
+      messagesOf({
+        eventId,
+        at,
+        payload: storedText(storedPayload, payload),
+        metadata: storedMetadata(metadata, 'metadata'),
+      }),
     );
   }
 }

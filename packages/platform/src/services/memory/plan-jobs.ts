@@ -1,8 +1,7 @@
-import type { data } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
 import { storedText } from '../../kernel/stored-shape.ts';
-import { storedPayload } from './event.ts';
+import { storedMetadata, storedPayload, storedVariables } from './event.ts';
 import { isSaid } from './extraction/message.ts';
 import { addJob, type NewJob } from './extraction-job-store.ts';
 import type { LineQueues } from './line-queues.ts';
@@ -36,10 +35,10 @@ interface PendingSession {
 interface PlannedEvent {
   event_id: string;
   items: number;
-  variables: Record<string, string>;
+  variables: unknown;
   /** Only where a strategy counts what was said. */
   payload: string | null;
-  metadata: Record<string, data.MetadataValue>;
+  metadata: unknown;
 }
 
 const SESSIONS_AT_ONCE = 50;
@@ -108,7 +107,7 @@ async function planSession(
         status: 'QUEUED',
         events: group.map(({ event_id: eventId, items: count }) => ({ eventId, count })),
         inline: undefined,
-        variables: group[0]?.variables ?? {},
+        variables: storedVariables(group[0]?.variables ?? {}, 'variables'),
         createdAt: new Date(deps.clock.now()),
       };
       await keepJob(tx, job, strategy, group, deps);
@@ -151,7 +150,7 @@ async function release(
 function heldOf(events: readonly PlannedEvent[]): Held {
   const held = { messages: 0, tokens: 0 };
   for (const { payload, metadata } of events) {
-    if (payload === null || !isSaid(metadata)) continue;
+    if (payload === null || !isSaid(storedMetadata(metadata, 'metadata'))) continue;
     const items = storedText(storedPayload, payload);
     held.messages += items.length;
     for (const item of items) held.tokens += tokensOf(item.conversational?.content.text ?? JSON.stringify(item));
@@ -163,7 +162,7 @@ function heldOf(events: readonly PlannedEvent[]): Held {
 function byVariables(events: readonly PlannedEvent[]): PlannedEvent[][] {
   const groups = new Map<string, PlannedEvent[]>();
   for (const event of events.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))) {
-    const key = JSON.stringify(Object.entries(event.variables).sort());
+    const key = JSON.stringify(Object.entries(storedVariables(event.variables, 'variables')).sort());
     groups.set(key, [...(groups.get(key) ?? []), event]);
   }
   return [...groups.values()];

@@ -3,7 +3,7 @@ import { languageOf } from '../../kernel/search/index.ts';
 import type { Executor } from '../../kernel/storage/index.ts';
 import { metadataFilterSql } from './metadata-filter.ts';
 import { type NamespaceScope, namespaceKey, scopeSql } from './namespaces.ts';
-import { contentHash, metadataFromJson, metadataToJson, type StoredRecord } from './record.ts';
+import { contentHash, metadataFromJson, metadataToJson, type StoredRecord, storedEventIds } from './record.ts';
 import { expiryFrom } from './record-expiry.ts';
 
 interface Row {
@@ -12,11 +12,11 @@ interface Row {
   strategy_id: string;
   namespace: string;
   content: string;
-  metadata: Record<string, unknown>;
+  metadata: unknown;
   at: Date;
   valid_to: Date | null;
   superseded_by: string | null;
-  event_ids: string[];
+  event_ids: unknown;
   expiry_days: number | null;
   expires_at: Date | null;
 }
@@ -220,6 +220,6 @@ export function recordOf(row: Row): StoredRecord {
     supersededBy: row.superseded_by ?? undefined,
     expiry:
       row.expiry_days === null || row.expires_at === null ? undefined : { days: row.expiry_days, at: row.expires_at },
-    eventIds: row.event_ids,
+    eventIds: storedEventIds(row.event_ids, 'event_ids'),
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { data } from '@agentplatform/contract';
+import { list, record, text, wire } from '../../kernel/stored-shape.ts';
 import { trimEnd } from '../../kernel/trim-end.ts';
 import type { RecordExpiry } from './record-expiry.ts';
 
@@ -55,12 +56,17 @@ export function metadataToJson(metadata: Record<string, data.MemoryRecordMetadat
   );
 }
 
-export function metadataFromJson(json: Record<string, unknown>): Record<string, data.MemoryRecordMetadataValue> {
+/** Throws `StoredShapeError`. */
+export function metadataFromJson(json: unknown): Record<string, data.MemoryRecordMetadataValue> {
+  const kept = Object.entries(METADATA(json, 'metadata'));
   return Object.fromEntries(
-    Object.entries(json).map(([key, value]) => {
-      const kept = value as { dateTimeValue?: number };
-      const read = kept.dateTimeValue === undefined ? value : { dateTimeValue: new Date(kept.dateTimeValue) };
-      return [key, read as data.MemoryRecordMetadataValue];
-    }),
+    kept.map(([key, value]) => [key, isMoment(value) ? { dateTimeValue: new Date(value.dateTimeValue) } : value]),
   );
 }
+
+type KeptMoment = { dateTimeValue: number };
+const METADATA = record(wire<data.MemoryRecordMetadataValue | KeptMoment>());
+const isMoment = (value: data.MemoryRecordMetadataValue | KeptMoment): value is KeptMoment =>
+  value.dateTimeValue !== undefined;
+/** Ids of the events that a record is made of. */
+export const storedEventIds = list(text);

@@ -1,9 +1,11 @@
 import type { Database } from '../../kernel/storage/index.ts';
+import { record, text } from '../../kernel/stored-shape.ts';
 
 type Tags = Record<string, string>;
 
 /** Most tags of one resource (COMPATIBILITY: the wire's own limit). */
 const MAX_TAGS = 50;
+const TAGS = record(text);
 
 /** The tags of resources of any kind, which stand in the table `resources`. Another account's resource is as good as none. */
 export class TagStore {
@@ -14,11 +16,11 @@ export class TagStore {
   }
 
   async get(accountId: string, arn: string): Promise<Tags | undefined> {
-    const [row] = await this.#database.query<{ tags: Tags }>(
+    const [row] = await this.#database.query<{ tags: unknown }>(
       'SELECT tags FROM resources WHERE arn = $1 AND account_id = $2',
       [arn, accountId],
     );
-    return row?.tags;
+    return row && TAGS(row.tags, 'tags');
   }
 
   /** Adds or replaces tags, all of them or none. */

@@ -1,3 +1,4 @@
+import { flag, number, object, orAbsent, record, type Shape, StoredShapeError, text } from '../../stored-shape.ts';
 /** What the access management keeps. Policies are stored as the text that was given, so that it comes back unchanged. */
 export type IamRecord =
   | { kind: 'account'; name: 'account'; data: Account }
@@ -43,16 +44,24 @@ export interface AccessKey {
   sealedSecret: string;
 }
 
+const ACCOUNT: Shape<Account> = object({ accountId: text, sealedTokenKey: text });
+const NAMED = { arn: text, createdAt: number, tags: record(text), policies: record(text) };
+const USER: Shape<User> = object({ ...NAMED, userName: text, userId: text });
+const ROLE: Shape<Role> = object({
+  ...{ ...NAMED, roleName: text, roleId: text },
+  ...{ description: text, trustPolicy: text, maxSessionSeconds: number },
+});
+const ACCESS_KEY: Shape<AccessKey> = object({
+  ...{ accessKeyId: text, userName: orAbsent(text), active: flag, createdAt: number, sealedSecret: text },
+});
+
 export type IamChange = { put: IamRecord } | { remove: Pick<IamRecord, 'kind' | 'name'> };
 
-/** Reads a record as it was stored. Throws `TypeError` naming what does not look like one. */
+/** Reads a record as it was stored. Throws `StoredShapeError`. */
 export function parseRecord(kind: string, name: string, data: unknown): IamRecord {
-  const has = (...members: string[]): boolean =>
-    typeof data === 'object' && data !== null && members.every((member) => Object.hasOwn(data, member));
-  // The shapes are this file's own, written by this program; the members say that the row is of the kind it claims.
-  if (kind === 'account' && has('accountId', 'sealedTokenKey')) return { kind, name: 'account', data: data as Account };
-  if (kind === 'user' && has('userName', 'arn', 'policies')) return { kind, name, data: data as User };
-  if (kind === 'role' && has('roleName', 'arn', 'trustPolicy')) return { kind, name, data: data as Role };
-  if (kind === 'access-key' && has('accessKeyId', 'sealedSecret')) return { kind, name, data: data as AccessKey };
-  throw new TypeError(`the stored ${kind} "${name}" is not of a known shape`);
+  if (kind === 'account') return { kind, name: 'account', data: ACCOUNT(data, kind) };
+  if (kind === 'user') return { kind, name, data: USER(data, kind) };
+  if (kind === 'role') return { kind, name, data: ROLE(data, kind) };
+  if (kind === 'access-key') return { kind, name, data: ACCESS_KEY(data, kind) };
+  throw new StoredShapeError(kind, 'a record of the access management');
 }

@@ -3,6 +3,7 @@ import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../clock.ts';
 import { Lru } from '../../lru.ts';
 import { SANDBOX_ENDPOINT_ADDRESS, type Sandbox } from '../../sandbox/index.ts';
+import { list, storedText, text } from '../../stored-shape.ts';
 import type { RoleCredentials, RoleSessions } from './role-sessions.ts';
 
 /** Who runs in a sandbox, and as what. */
@@ -105,9 +106,10 @@ export class SandboxCredentials {
     const shown = Buffer.from(proof, 'base64url');
     if (shown.length !== expected.length || !timingSafeEqual(shown, expected)) return undefined;
     // Proven: nobody but `token` has written it.
-    const [sandboxId, roleArn, sourceArn, ...given] = JSON.parse(
+    const [sandboxId, roleArn, sourceArn, ...given] = storedText(
+      list(text),
       Buffer.from(claims, 'base64url').toString('utf8'),
-    ) as string[];
+    );
     return sandboxId !== undefined && roleArn !== undefined && sourceArn !== undefined
       ? { sandboxId, roleArn, sourceArn, given }
       : undefined;

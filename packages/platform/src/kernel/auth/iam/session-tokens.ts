@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { list, number, object, record, type Shape, storedText, text } from '../../stored-shape.ts';
 import type { RandomBytes } from './ports.ts';
 
 /** What a session token holds; whoever has the platform's key can read it without asking the database. */
@@ -31,6 +32,15 @@ export interface KeySessionClaims extends Session {
   /** Id of that key. */
   ofKey: string;
 }
+
+const OF_ALL = { accessKeyId: text, secretAccessKey: text, issuedAt: number, expiresAt: number };
+const OF_ROLE: Shape<RoleSessionClaims> = object(
+  { ...OF_ALL, roleName: text, roleId: text, sessionName: text, tags: record(text) },
+  { sourceIdentity: text, sandboxId: text, given: list(text) },
+);
+const OF_KEY: Shape<KeySessionClaims> = object({ ...OF_ALL, ofKey: text });
+const CLAIMS: Shape<SessionClaims> = (value, at) =>
+  Object(value).ofKey === undefined ? OF_ROLE(value, at) : OF_KEY(value, at);
 
 const VERSION = 1;
 const NONCE = 12;
@@ -67,8 +77,7 @@ export class SessionTokens {
     decipher.setAuthTag(bytes.subarray(-TAG));
     try {
       const plain = Buffer.concat([decipher.update(bytes.subarray(1 + NONCE, -TAG)), decipher.final()]);
-      // Authenticated: nobody but `seal` has written it.
-      return JSON.parse(plain.toString()) as SessionClaims;
+      return storedText(CLAIMS, plain.toString());
     } catch {
       return undefined;
     }

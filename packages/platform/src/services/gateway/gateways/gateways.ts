@@ -14,6 +14,7 @@ import {
   type Resource,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
+import { list, orNull, wire } from '../../../kernel/stored-shape.ts';
 import type { IdentityPort } from '../../identity/index.ts';
 import type { PolicyPort } from '../../policy/index.ts';
 import { checkNamedFunction } from '../named-function.ts';
@@ -45,7 +46,7 @@ export interface GatewaysDeps extends CertificateAuthorityDeps {
 }
 
 /** Of a target as it answers, and as it is being made anew; null where there is none. */
-type Definitions = (TargetDefinition | null)[];
+const DEFINITIONS = list(orNull(wire<TargetDefinition>()));
 
 /** In the definition of a target. */
 const LISTING_MODE = ['targetConfiguration', 'mcp', 'mcpServer', 'listingMode'];
@@ -166,13 +167,14 @@ export class Gateways {
 
   /** Rejects with ValidationException for what a gateway with its targets cannot become: they would not be taken any more, or their credentials could not be had. */
   async #refuseLostTargets(arn: string, definition: GatewayDefinition): Promise<void> {
-    const targets = await this.#deps.database.query<{ name: string; given: Definitions }>(
+    const targets = await this.#deps.database.query<{ name: string; given: unknown }>(
       `SELECT name, jsonb_build_array(data -> 'live', data -> 'wanted') AS given
        FROM resources WHERE parent = $1 AND kind = $2 ORDER BY name`,
       [arn, TARGET_KIND],
     );
     for (const { name, given } of targets)
-      for (const target of given.filter((one) => one !== null)) refuseLost(name, target, definition);
+      for (const target of DEFINITIONS(given, 'given').filter((one) => one !== null))
+        refuseLost(name, target, definition);
   }
 
   /** Rejects with ValidationException, and AccessDeniedException for a role, a function or a certificate that is not the caller's to use. */

@@ -1,4 +1,5 @@
 import type { Executor } from '../../../kernel/storage/index.ts';
+import { wire } from '../../../kernel/stored-shape.ts';
 import type { Tool } from '../tools/index.ts';
 
 type Reader = Pick<Executor, 'query'>;
@@ -21,8 +22,8 @@ export interface MadeVector {
 const SEARCHES = `gateway.data #>> '{definition,protocolConfiguration,mcp,searchType}' = 'SEMANTIC'`;
 
 /** Tools without a vector of this model, of gateways with search: the first of each target first, so that a small one does not wait for a large one. */
-export function unseenTools(database: Reader, model: string, limit: number): Promise<Unseen[]> {
-  return database.query<Unseen>(
+export async function unseenTools(database: Reader, model: string, limit: number): Promise<Unseen[]> {
+  const rows = await database.query<Omit<Unseen, 'tool'> & { tool: unknown }>(
     `WITH unseen AS MATERIALIZED (
        SELECT t.target_arn, t.position FROM gateway_tools t
        JOIN resources target ON target.arn = t.target_arn JOIN resources gateway ON gateway.arn = target.parent
@@ -32,6 +33,7 @@ export function unseenTools(database: Reader, model: string, limit: number): Pro
      SELECT target_arn AS arn, position, tool FROM unseen JOIN gateway_tools USING (target_arn, position)`,
     [model, limit],
   );
+  return rows.map((row) => ({ ...row, tool: wire<Tool>()(row.tool, 'tool') }));
 }
 
 /** Says of tools that were stored before there were digests what theirs are. */

@@ -1,3 +1,4 @@
+import { list, type Shape, wire } from '../../../kernel/stored-shape.ts';
 import type { Tool } from '../tools/index.ts';
 
 /** A prompt of an MCP server, as MCP lists it. */
@@ -36,5 +37,11 @@ export interface Offers {
   resources: Resource[];
   templates: ResourceTemplate[];
 }
+
+/** As they stand in the tables. */
+export const storedOffers: { [Kind in keyof Offers]: Shape<Offers[Kind]> } = {
+  ...{ tools: list(wire<Tool>()), prompts: list(wire<Prompt>()) },
+  ...{ resources: list(wire<Resource>()), templates: list(wire<ResourceTemplate>()) },
+};
 
 export const NO_OFFERS: Offers = { tools: [], prompts: [], resources: [], templates: [] };

@@ -70,8 +70,8 @@ export function harnessOperations(deps: HarnessOperationsDeps): HandlersOf<Harne
     },
     DeleteHarness: {
       resource: one,
-      handle: async ({ harnessId }, { accountId }) => ({
-        harness: harnessView(await harnesses.delete(harnessId, accountId)),
+      handle: async ({ harnessId, deleteManagedMemory = false }, { accountId }) => ({
+        harness: harnessView(await harnesses.delete(harnessId, accountId, deleteManagedMemory)),
       }),
     },
     ListHarnesses: {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
+import { list, number, type Shape, storedText, text, tuple } from '../../../kernel/stored-shape.ts';
 
 /** Whose grants a link shows. */
 export interface GrantHolder {
@@ -16,6 +17,7 @@ export interface GrantLinksDeps {
 
 /** How long a link is valid: long enough to use the page that it opens. */
 export const LINK_MS = 600_000;
+const CLAIMS: Shape<[accountId: string, expiresAt: number, userNames: string[]]> = tuple(text, number, list(text));
 const CONTEXT = 'agentplatform-grants-link';
 /** Longer than any made here. */
 const MAX_CHARS = 8192;
@@ -40,10 +42,7 @@ export class GrantLinks {
     // Letters that decode to the same bytes would make a second link of the first.
     if (sealed.toString('base64url') !== link) return undefined;
     try {
-      // Opened with our key: nobody but `issue` has written it.
-      const [accountId, expiresAt, userNames] = JSON.parse(open(this.#deps.key, sealed, CONTEXT).toString()) as [
-        ...[string, number, string[]],
-      ];
+      const [accountId, expiresAt, userNames] = storedText(CLAIMS, open(this.#deps.key, sealed, CONTEXT).toString());
       return expiresAt > this.#deps.clock.now() ? { accountId, userNames } : undefined;
     } catch (error) {
       if (error instanceof SecretIntegrityError) return undefined;

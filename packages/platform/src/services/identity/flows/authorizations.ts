@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { Secret } from '../../../kernel/secrets/index.ts';
 import { ofThePlatform } from '../../../kernel/service.ts';
 import type { Database, Executor } from '../../../kernel/storage/index.ts';
-import { storedText } from '../../../kernel/stored-shape.ts';
+import { list, storedText, text } from '../../../kernel/stored-shape.ts';
 import type { TokenVaults } from '../vault/token-vaults.ts';
 import type { WorkloadUser } from '../workloads/workload-user.ts';
 import {
@@ -29,10 +29,10 @@ interface Row {
   provider_id: string;
   workload: string;
   made_at: number | null;
-  user_names: string[];
-  scopes: string[];
-  resources: string[];
-  audiences: string[];
+  user_names: unknown;
+  scopes: unknown;
+  resources: unknown;
+  audiences: unknown;
   token_key: string;
   return_url: string | null;
   status: AuthorizationStatus;
@@ -207,14 +207,14 @@ function fromRow(row: Row): Authorization {
     bearer: {
       accountId: row.account_id,
       workload: row.workload,
-      user: userOf(row.user_names),
+      user: userOf(list(text)(row.user_names, 'user_names')),
       madeAt: row.made_at ?? undefined,
     },
     providerArn: row.provider_arn,
     providerId: row.provider_id,
-    scopes: row.scopes,
-    resources: row.resources,
-    audiences: row.audiences,
+    scopes: list(text)(row.scopes, 'scopes'),
+    resources: list(text)(row.resources, 'resources'),
+    audiences: list(text)(row.audiences, 'audiences'),
     tokenKey: row.token_key,
     returnUrl: row.return_url ?? undefined,
     status: row.status,

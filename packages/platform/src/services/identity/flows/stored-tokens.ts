@@ -67,8 +67,8 @@ interface GrantRow {
   provider_arn: string;
   provider_id: string;
   workload: string;
-  user_names: string[];
-  scopes: string[];
+  user_names: unknown;
+  scopes: unknown;
   granted_at: Date;
 }
 
@@ -218,7 +218,11 @@ export class StoredTokens {
     );
     return rows.map((row) => ({
       ...{ key: row.key, providerArn: row.provider_arn, providerId: row.provider_id, workload: row.workload },
-      ...{ userNames: row.user_names, scopes: row.scopes, grantedAt: row.granted_at.getTime() },
+      ...{
+        userNames: list(text)(row.user_names, 'user_names'),
+        scopes: list(text)(row.scopes, 'scopes'),
+        grantedAt: row.granted_at.getTime(),
+      },
     }));
   }
 

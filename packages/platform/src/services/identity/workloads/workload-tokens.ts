@@ -4,6 +4,17 @@ import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import { Lru } from '../../../kernel/lru.ts';
 import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
+import {
+  list,
+  number,
+  orAbsent,
+  orNull,
+  type Shape,
+  StoredShapeError,
+  storedText,
+  text,
+  tuple,
+} from '../../../kernel/stored-shape.ts';
 import type { WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadUser } from './workload-user.ts';
 
@@ -55,6 +66,15 @@ type Claims = [
   policySession?: string,
 ];
 
+const CLAIMS: Shape<Claims> = tuple(
+  text,
+  text,
+  orNull(number),
+  number,
+  list(text),
+  orAbsent(orNull(tuple(orNull(text), orNull(text)))),
+  orAbsent(text),
+);
 const CONTEXT = 'agentplatform-workload-token';
 /** Of a user's names: twice what the wire takes as a user id, so that no token is too long for a header. */
 const MAX_USER_BYTES = 2048;
@@ -141,13 +161,13 @@ export class WorkloadTokens {
     // Letters that decode to the same bytes would make a second token of the first.
     if (sealed.toString('base64url') !== token) return undefined;
     try {
-      // Opened with our key: nobody but `issue` has written it.
       const opened = open(this.#key, sealed, CONTEXT);
       const plain =
         opened[0] === PACKED[0] ? inflateRawSync(opened.subarray(1), { maxOutputLength: MAX_UNPACKED_BYTES }) : opened;
-      return JSON.parse(plain.toString()) as Claims;
+      return storedText(CLAIMS, plain.toString());
     } catch (error) {
-      if (error instanceof SecretIntegrityError) return undefined;
+      // Opened with our key, and not written as `issue` does: by another version of the platform.
+      if (error instanceof SecretIntegrityError || error instanceof StoredShapeError) return undefined;
       throw error;
     }
   }

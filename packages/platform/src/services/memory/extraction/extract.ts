@@ -1,6 +1,6 @@
 import type { Executor } from '../../../kernel/storage/index.ts';
 import { type NamespaceValues, namespaceKey, ownVariables, renderNamespace } from '../namespaces.ts';
-import { contentHash } from '../record.ts';
+import { contentHash, storedEventIds } from '../record.ts';
 import { expiryFrom } from '../record-expiry.ts';
 import { holdsSql, type NewRecord } from '../record-store.ts';
 import {
@@ -191,7 +191,7 @@ async function reflected(
   if (reflectionTemplate === undefined || episode === undefined) return [];
   const where = placeOf(batch, reflectionTemplate);
   const params: unknown[] = [place.memoryId, place.strategyId, batch.values.actorId, batch.values.sessionId];
-  const others = await deps.executor.query<{ content: string; event_ids: string[] }>(
+  const others = await deps.executor.query<{ content: string; event_ids: unknown }>(
     `SELECT content, event_ids FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND ${holdsSql(deps.now(), params)}
        AND actor_id = $3 AND session_id <> $4 AND session_id <> '' ORDER BY at DESC LIMIT ${EPISODES - 1}`,
     params,
@@ -201,7 +201,10 @@ async function reflected(
   const text = await extractor.reflect(batch, [episode, ...others.map(({ content }) => content)], signal);
   if (text === undefined || text === previous?.content) return [];
   const eventIds = [
-    ...new Set([...others.flatMap((other) => other.event_ids), ...batch.messages.map((m) => m.eventId)]),
+    ...new Set([
+      ...others.flatMap((other) => storedEventIds(other.event_ids, 'event_ids')),
+      ...batch.messages.map((m) => m.eventId),
+    ]),
   ];
   const candidate = { content: text, at: batch.messages.at(-1)?.at ?? deps.now(), eventIds };
   // A reflection belongs to no session of its own.
@@ -250,10 +253,10 @@ async function currentOf(
   { executor, now }: ExtractDeps,
 ): Promise<{ id: string; content: string; eventIds: string[] } | undefined> {
   const params: unknown[] = [place.memoryId, place.strategyId, namespaceKey(place.namespace), sessionId];
-  const [row] = await executor.query<{ id: string; content: string; event_ids: string[] }>(
+  const [row] = await executor.query<{ id: string; content: string; event_ids: unknown }>(
     `SELECT id, content, event_ids FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND namespace_key = $3
        AND session_id = $4 AND ${holdsSql(now(), params)} ORDER BY inserted_at DESC LIMIT 1`,
     params,
   );
-  return row && { id: row.id, content: row.content, eventIds: row.event_ids };
+  return row && { id: row.id, content: row.content, eventIds: storedEventIds(row.event_ids, 'event_ids') };
 }

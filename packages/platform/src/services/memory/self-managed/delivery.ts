@@ -3,7 +3,7 @@ import type { Topics } from '../../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../../kernel/objects/index.ts';
 import type { Executor } from '../../../kernel/storage/index.ts';
 import { storedText } from '../../../kernel/stored-shape.ts';
-import { storedPayload } from '../event.ts';
+import { storedMetadata, storedPayload } from '../event.ts';
 import { UnfitBatchError } from '../extraction/candidate.ts';
 import { isSaid } from '../extraction/message.ts';
 import type { ExtractionJob } from '../extraction-job-store.ts';
@@ -18,7 +18,7 @@ interface EventRow {
   event_id: string;
   at: Date;
   payload: string;
-  metadata: Record<string, data.MetadataValue>;
+  metadata: unknown;
 }
 
 /** One message of a payload: `{role, content}` as it was said, or the blob or JSON of such an item. */
@@ -38,7 +38,7 @@ export async function deliverBatch(
 ): Promise<void> {
   const { payloadDeliveryBucketName: bucket, topicArn } = configuration.invocationConfiguration;
   const events = job.inline ? [inlineEvent(job, job.inline)] : await eventsOf(deps.executor, job);
-  const said = events.filter(({ metadata }) => isSaid(metadata));
+  const said = events.filter(({ metadata }) => isSaid(storedMetadata(metadata, 'metadata')));
   const [first] = said;
   if (!first) return;
   const place = { bucket, key: `${job.memoryId}/${job.strategyId}/${job.id}.json` };
@@ -99,7 +99,7 @@ async function historyBefore(
     [job.memoryId, job.actorId, job.sessionId, eventId, limit],
   );
   return rows
-    .filter(({ metadata }) => isSaid(metadata))
+    .filter(({ metadata }) => isSaid(storedMetadata(metadata, 'metadata')))
     .reverse()
     .flatMap(itemsOf)
     .slice(-limit);

@@ -1,4 +1,5 @@
 import type { Executor } from '../../../kernel/storage/index.ts';
+import { storedVariables } from '../event.ts';
 import { addJob, JOB_COLUMNS, type JobRow, jobOf, type NewJob } from '../extraction-job-store.ts';
 import type { Held } from './triggers.ts';
 
@@ -64,7 +65,7 @@ export async function idleGroups(executor: Executor, now: Date, limit: number): 
     strategyId: row.strategy_id,
     actorId: row.actor_id,
     sessionId: row.session_id,
-    variables: row.variables,
+    variables: storedVariables(row.variables, 'variables'),
   }));
 }
 

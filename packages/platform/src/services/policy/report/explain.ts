@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/storage/index.ts';
+import { list, record, text } from '../../../kernel/stored-shape.ts';
 import { digestOf } from '../decisions/decisions.ts';
 import type { PolicyGateways } from '../decisions/policy-gateway.ts';
 import type { PolicyPrincipal } from '../decisions/policy-principal.ts';
@@ -49,6 +50,16 @@ interface Row {
   durationUs: number;
 }
 
+type Kept = Omit<Row, 'tags' | 'policies' | 'logOnly' | 'errors'> & {
+  [Column in 'tags' | 'policies' | 'logOnly' | 'errors']: unknown;
+};
+
+function rowOf(kept: Kept): Row {
+  const names = (column: 'policies' | 'logOnly' | 'errors'): string[] => list(text)(kept[column], column);
+  const lists = { policies: names('policies'), logOnly: names('logOnly'), errors: names('errors') };
+  return { ...kept, ...lists, tags: record(text)(kept.tags, 'tags') };
+}
+
 /** Longest look at a decision again. */
 const LONGEST_MS = 20_000;
 
@@ -58,7 +69,7 @@ export async function explain(
   { requestId, input }: { requestId: string; input: unknown },
   deps: ExplainDeps,
 ): Promise<Explained[]> {
-  const rows = await deps.database.query<Row>(READ, [engine.arn, requestId]);
+  const rows = (await deps.database.query<Kept>(READ, [engine.arn, requestId])).map(rowOf);
   return Promise.all(rows.map((row) => (input === undefined ? row : replayed(engine, row, input, deps))));
 }
 

@@ -1,4 +1,5 @@
 import type { Executor } from '../../../kernel/storage/index.ts';
+import { list, text } from '../../../kernel/stored-shape.ts';
 
 /** Calls of one tool by one caller that were decided alike. */
 export interface ReportRow {
@@ -18,8 +19,15 @@ export interface ReportRow {
 const MOST_ROWS = 500;
 
 /** What decisions of an engine came to since that moment, in ms since the epoch. */
-export function readReport(database: Pick<Executor, 'query'>, engineArn: string, since: number): Promise<ReportRow[]> {
-  return database.query<ReportRow>(READ, [engineArn, since, MOST_ROWS]);
+export async function readReport(
+  database: Pick<Executor, 'query'>,
+  engineArn: string,
+  since: number,
+): Promise<ReportRow[]> {
+  const rows = await database.query<Omit<ReportRow, 'policies'> & { policies: unknown }>(READ, [
+    ...[engineArn, since, MOST_ROWS],
+  ]);
+  return rows.map((row) => ({ ...row, policies: list(text)(row.policies, 'policies') }));
 }
 
 const READ = `

@@ -1,6 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database, Executor } from '../../../kernel/storage/index.ts';
+import { storedText, wire } from '../../../kernel/stored-shape.ts';
 import type { HistoryEvent, SessionHistory } from '../engine/door.ts';
 import { LONGEST_WINDOW_MS } from '../tables.ts';
 
@@ -179,6 +180,5 @@ function written(happened: Happened): string {
 }
 
 function eventOf({ at, event }: { at: number; event: string }): HistoryEvent {
-  // Written above.
-  return { ...(JSON.parse(event) as Happened), time: new Date(at) };
+  return { ...storedText(wire<Happened>(), event), time: new Date(at) };
 }

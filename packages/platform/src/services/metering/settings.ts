@@ -9,9 +9,7 @@ export const metering = {
     {
       about: `Prices in US dollars that differ from the usual ones, such as gateway-calls=0.01. Units: ${lines.join(', ')}.`,
       default: DEFAULT_PRICES,
-      defaultText: Object.entries(DEFAULT_PRICES)
-        .map(([name, dollars]) => `${name}=${dollars}`)
-        .join(','),
+      defaultText: 'those that the guide about metering lists',
     },
     readPrices,
   ),

@@ -5,6 +5,7 @@ import type { ServiceModule } from '../../service-module.ts';
 import { logRoutes } from './log-routes.ts';
 import { otlpRoutes, sandboxOtlpRoutes } from './otlp-routes.ts';
 import { queryRoutes } from './query-routes.ts';
+import { contentRules } from './settings.ts';
 import { SPANS, SpanIntake } from './span-intake.ts';
 import type { Sender } from './span-row.ts';
 import { spanRetention, spanSink } from './span-sink.ts';
@@ -19,7 +20,7 @@ export const module: ServiceModule<'observability', never> = {
   create(kernel) {
     const { config, database } = kernel;
     const { content, keepDays, spansPerSecond } = config.observability;
-    const intake = new SpanIntake({ ...kernel, content, spansPerSecond, redact: redactText });
+    const intake = new SpanIntake({ ...kernel, content: contentRules(content), spansPerSecond, redact: redactText });
     return {
       operations: {},
       port: undefined,

@@ -4,7 +4,7 @@ import { FakeClock } from '../../kernel/fake-clock.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { redactText } from '../../kernel/telemetry/index.ts';
 import { BrokenMessageError, spansInJson, spansInProtobuf } from './otlp/index.ts';
-import { readContent } from './settings.ts';
+import { contentRules } from './settings.ts';
 import { SpanIntake } from './span-intake.ts';
 import { meaningOf } from './span-names.ts';
 import { compareTraces, listSessions, listTurns, readMetrics, readTrace, tail } from './span-queries.ts';
@@ -28,7 +28,7 @@ function intakeOf(more: Partial<ConstructorParameters<typeof SpanIntake>[0]> = {
     append: async (_sink: string, record: unknown) => void batches.push(JSON.parse(JSON.stringify(record))),
   };
   const intake = new SpanIntake({
-    ...{ journal, clock, spansPerSecond: 0, redact: redactText, content: readContent('on') },
+    ...{ journal, clock, spansPerSecond: 0, redact: redactText, content: contentRules('on') },
     ...more,
   });
   return { intake, batches, rows: () => batches.flatMap(({ rows }) => rows) };
@@ -213,7 +213,7 @@ describe('what is taken in', () => {
     const secret = 'Bearer abcdefghijklmnop';
     const attributes = [attribute('gen_ai.input.messages', `say ${secret}`), attribute('gen_ai.request.model', 'm')];
     const stored = async (content: string) => {
-      const { intake, rows } = intakeOf({ content: readContent(content) });
+      const { intake, rows } = intakeOf({ content: contentRules(content) });
       await intake.take(spansInProtobuf(request([span({ attributes })])), sender);
       const [row] = rows();
       return { ...JSON.parse(row?.detail ?? ''), model: row?.model };
@@ -223,7 +223,7 @@ describe('what is taken in', () => {
     expect(await stored('off')).toMatchObject({ input: '', model: 'm' });
     expect(JSON.stringify(await stored('off'))).not.toContain('say');
     expect((await stored(`off,${AGENT}=on`)).input).toContain(secret);
-    for (const wrong of ['', 'maybe', 'on,x=off', `on,${AGENT}`, 7]) expect(() => readContent(wrong)).toThrow(/^must/);
+    for (const wrong of ['', 'maybe', 'on,x=off', `on,${AGENT}`, 7]) expect(() => contentRules(wrong)).toThrow(/^must/);
   });
 });
 

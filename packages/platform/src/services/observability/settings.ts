@@ -8,15 +8,17 @@ export interface ContentRules {
 }
 
 export const observability = {
-  content: setting<ContentRules>(
+  content: setting<string>(
     'on|redacted|off[,ARN=on|redacted|off]',
     {
       about:
         'Whether messages, prompts and the input and output of tools in spans of agents are stored: on = as they are sent, redacted = with secrets blanked, off = not at all. After the first word, single runtimes by ARN.',
-      default: { usual: 'redacted', of: new Map() },
-      defaultText: 'redacted',
+      default: 'redacted',
     },
-    readContent,
+    (value) => {
+      contentRules(value);
+      return String(value);
+    },
   ),
   keepDays: integer({ about: 'Number of days that spans of agents are kept.', default: 14, min: 1, max: 3650 }),
   spansPerSecond: integer({
@@ -30,8 +32,8 @@ export const observability = {
 
 const WORDS: readonly Content[] = ['on', 'redacted', 'off'];
 
-/** Throws an Error whose message completes `observability.content …`. */
-export function readContent(value: unknown): ContentRules {
+/** What the setting says. Throws an Error whose message completes `observability.content …`. */
+export function contentRules(value: unknown): ContentRules {
   if (typeof value !== 'string')
     throw new Error('must be on, redacted or off, and then ARN=on, ARN=redacted or ARN=off');
   const [first = '', ...rest] = value.split(',').map((part) => part.trim());

@@ -18,6 +18,7 @@ const TYPE = 'application/x-amz-json-1.1';
 export function logRoutes({ database, newId, clock }: LogRoutesDeps): RouteSet {
   return {
     name: 'logs',
+    listeners: ['everybody', 'sandboxes'],
     routes: [
       {
         method: 'POST',

@@ -170,6 +170,7 @@ describe('a model that fails', () => {
     ],
     ['says too much', [{ text: ['Long'], finish: 'length' }], 'max_tokens'],
     ['refuses', [{ text: ['I'], finish: 'content_filter' }], 'content_filtered'],
+    ['says nothing', [{ text: [] }], 'malformed_model_output'],
   ])('%s', async (_what, replies, stopReason) => {
     const session = newSession();
     model.script = reply(...replies);

@@ -90,7 +90,8 @@ function failed(error, all) {
     const calls = said.content.some((block) => block.toolUse);
     return { stopReason: 'maxTokens', ...(calls || said.content.length === 0 ? {} : { messages: [...all(), said] }) };
   }
-  if (error instanceof ContextWindowOverflowError) return { stopReason: 'modelContextWindowExceeded' };
+  if (error instanceof ContextWindowOverflowError || error.kind === 'too-long')
+    return { stopReason: 'modelContextWindowExceeded' };
   if (error instanceof Error && causes(error).some((one) => one instanceof SyntaxError))
     return { stopReason: 'malformedToolUse' };
   throw error;

@@ -245,7 +245,7 @@ describe('memory', () => {
     // The model also makes the records.
     model.script = ({ messages }) =>
       messages.some(({ content }) => content?.includes('JSON'))
-        ? { text: [JSON.stringify(['The user has a dog called Rex.'])] }
+        ? { text: [JSON.stringify({ facts: [{ fact: 'The user has a dog called Rex.', messages: [1] }] })] }
         : { text: ['Good to know.'] };
     const say = (actorId: string, text: string): Promise<Answer> => {
       const messages = [user(text)];

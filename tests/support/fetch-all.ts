@@ -18,11 +18,17 @@ const REQUIREMENTS = 'tests/{python-*.txt,support/*/requirements.txt}';
 
 /**
  * Fetches what many tests stand on before the first of them runs: a registry that is slow or away then holds up this alone, and what a
- * machine once had it needs no registry for. What cannot be had is said here and again by its tests, which say what is missing.
+ * machine once had it needs no registry for. What cannot be had is said here and again by its tests, which say what is missing. This is what tests
+ * without a platform stand on.
  */
-export async function fetchAll(): Promise<void> {
+export async function fetchFirst(): Promise<void> {
   await mkdir(FETCHED, { recursive: true });
   await unfinished.sweep();
+  await Promise.allSettled([pythonPackages(ROOT), postgresBinaries()]);
+}
+
+/** The same of what tests with a platform stand on, beside those without. */
+export async function fetchOthers(): Promise<void> {
   const requirements = globSync(REQUIREMENTS, { cwd: ROOT });
   await Promise.allSettled([
     ...requirements.map((file) => pythonPackages(ROOT, join(ROOT, file))),
@@ -30,7 +36,6 @@ export async function fetchAll(): Promise<void> {
     vendorPython(),
     publicDocuments(),
     embeddingModel(),
-    postgresBinaries(),
     withProgress('Fetching Node 22', () => new NodeBinaries(join(PLATFORM_CACHE, 'programs'), unfinished).get('22')),
     withProgress('Fetching packages of the code interpreter', interpreterPackages),
     withProgress('Fetching packages of harnesses', harnessPackages),

@@ -2,7 +2,7 @@ export { addressKey } from './address-key.ts';
 export { type AuditRecord, nameOf } from './audit-record.ts';
 export { AuditTrail } from './audit-trail.ts';
 export { BodyMemory } from './body-memory.ts';
-export { OperationCalls, type Caller as OperationCaller } from './calls.ts';
+export { type Caller as OperationCaller, OperationCalls } from './calls.ts';
 export type { Entered, EntryRequest, Resources } from './entry.ts';
 export { INERT_HEADERS, mayRun } from './inert.ts';
 export { originOf } from './origin-of.ts';

@@ -843,6 +843,8 @@ describe('the doors of a platform', () => {
       '/metrics',
       '/readyz',
       '/v1/credentials',
+      // Of sandboxes, by their address.
+      '/v1/traces',
     ]);
   });
 });

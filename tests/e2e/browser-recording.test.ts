@@ -132,6 +132,8 @@ describe('the recording of a session', () => {
     const entries = await stored();
     expect(entries.some(({ kind, jpeg }) => kind === 'picture' && String(jpeg).startsWith('/9j/'))).toBe(true);
     expect(JSON.stringify(entries)).not.toContain('a secret word');
+    // Each thing once, though two look at the page.
+    expect(entries.filter(({ text }) => text === 'sold out 3')).toHaveLength(1);
     await browser.close();
   });
 

@@ -82,10 +82,14 @@ export class Recorder {
         seen();
       },
     });
+    /** Each page is heard in one session of the protocol, whoever else of this connection looks at it. */
+    const heard = new Map<string, string>();
     const hear = (event: CdpEvent): void => {
       front.hear(event);
-      if (event.method === 'Target.attachedToTarget') void listenTo(event, cdp);
-      const entry = entryOf(event, clock.now());
+      if (event.method === 'Target.attachedToTarget') void listenTo(event, cdp, heard);
+      else if (event.method === 'Target.targetDestroyed') heard.delete(String(event.params.targetId));
+      const isHeard = [...heard.values()].includes(event.sessionId ?? '');
+      const entry = isHeard ? entryOf(event, clock.now()) : undefined;
       if (entry) this.add(entry);
     };
     cdp.listen(hear);
@@ -133,10 +137,15 @@ export class Recorder {
   }
 }
 
-/** Has a page say what is recorded of it. */
-async function listenTo({ params }: CdpEvent, cdp: CdpClient): Promise<void> {
-  const { sessionId, targetInfo } = params as { sessionId?: string; targetInfo?: { type?: string } };
-  if (sessionId === undefined || targetInfo?.type !== 'page') return;
+/** Has a page say what is recorded of it, unless it is heard already. */
+async function listenTo({ params }: CdpEvent, cdp: CdpClient, heard: Map<string, string>): Promise<void> {
+  const { sessionId, targetInfo } = params as {
+    sessionId?: string;
+    targetInfo?: { type?: string; targetId?: string };
+  };
+  const { type, targetId } = targetInfo ?? {};
+  if (sessionId === undefined || targetId === undefined || type !== 'page' || heard.has(targetId)) return;
+  heard.set(targetId, sessionId);
   for (const domain of ['Page', 'Network', 'Runtime', 'Log'])
     await cdp.send(`${domain}.enable`, {}, sessionId).catch(() => undefined);
 }

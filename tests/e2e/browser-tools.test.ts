@@ -66,7 +66,7 @@ afterAll(async () => {
 
 /** The reference of the line with this text. */
 function refIn(snapshot: string, line: string): string {
-  const found = snapshot.split('\n').find((one) => one.includes(line));
+  const found = snapshot.split('\n').find((one) => one.includes(line) && one.includes('[ref='));
   const ref = /\[ref=(e\d+)\]/.exec(found ?? '')?.[1];
   if (ref === undefined) throw new Error(`no ref for ${line} in:\n${snapshot}`);
   return ref;

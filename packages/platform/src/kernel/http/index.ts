@@ -13,7 +13,7 @@ export { RateLimiter } from './rate-limiter.ts';
 export { RequestBody } from './request-body.ts';
 export { closeSignal } from './request-context.ts';
 export { admitBySandbox, RequestRates } from './request-rates.ts';
-export { hoursBack } from './routes/hours-back.ts';
+export { firstRows, hoursBack, numberIn } from './routes/hours-back.ts';
 export { readMembers } from './routes/read-members.ts';
 export {
   type Asked,

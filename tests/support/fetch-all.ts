@@ -2,6 +2,7 @@ import { globSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { NodeBinaries } from '../../packages/platform/src/kernel/images/bases/node-binaries.ts';
+import { npmTree } from '../../packages/platform/src/kernel/kept-tree.ts';
 import { postgresBinaries } from '../../packages/platform/src/kernel/storage/testing/postgres-binaries.ts';
 import { PackageTrees } from '../../packages/platform/src/services/code-interpreter/package-trees.ts';
 import { withProgress } from '../../scripts/bootstrap/progress.mjs';
@@ -37,7 +38,15 @@ export async function fetchOthers(): Promise<void> {
     embeddingModel(),
     withProgress('Fetching Node 22', () => new NodeBinaries(join(PLATFORM_CACHE, 'programs'), unfinished).get('22')),
     withProgress('Fetching packages of the code interpreter', interpreterPackages),
+    withProgress('Fetching packages of harnesses', harnessPackages),
   ]);
+}
+
+/** What the loop of harnesses stands on. */
+async function harnessPackages(): Promise<void> {
+  const named = { name: 'npm', sourceDir: join(ROOT, 'images/harness/npm'), what: 'The image of harness sessions' };
+  const making = { signal: AbortSignal.timeout(600_000), step: () => undefined };
+  await npmTree(join(PLATFORM_CACHE, 'harness'), named, making);
 }
 
 /** What the code interpreters under test bring. */

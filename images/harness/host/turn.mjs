@@ -13,6 +13,8 @@ import {
   NullConversationManager,
   SlidingWindowConversationManager,
   SummarizingConversationManager,
+  TextBlock,
+  ToolResultBlock,
   ToolResultEvent,
 } from '@strands-agents/sdk';
 import { builtIns } from './built-ins.mjs';
@@ -21,6 +23,9 @@ import { InlineFunction, PlatformTool } from './platform-tools.mjs';
 
 /** A model that has had too many requests is asked again twice. */
 const RETRIES = { maxAttempts: 3, backoff: new ExponentialBackoff({ baseMs: 500, maxMs: 5_000 }) };
+
+/** Of one result, as of tools that the platform calls. */
+const MOST_RESULT_CHARS = 250_000;
 
 /** Runs the turn and gives what became of it, as the platform is told. Rejects with what broke it. */
 export async function runTurn(turn, link, signal) {
@@ -49,6 +54,9 @@ export async function runTurn(turn, link, signal) {
     if (data.content.some((block) => block.toolResult) && results.length > 0)
       link.tell({ type: 'results', message: data });
   });
+  agent.addHook(AfterToolCallEvent, (event) => {
+    event.result = cut(event.result);
+  });
   if (turn.asks) askHooks(agent, turn, link);
   const all = () => agent.messages.map(messageData);
   try {
@@ -64,6 +72,19 @@ export async function runTurn(turn, link, signal) {
   } catch (error) {
     return failed(error, all);
   }
+}
+
+/** A result that is too long for any model would stay in the conversation. */
+function cut(result) {
+  let left = MOST_RESULT_CHARS;
+  const content = result.content.map((one) => {
+    const text = one.type === 'textBlock' ? one.text : JSON.stringify(one.json ?? null);
+    const kept = text.slice(0, Math.max(0, left));
+    left -= kept.length;
+    if (kept.length === text.length) return one;
+    return new TextBlock(`${kept}\n[${text.length - kept.length} more characters are left out]`);
+  });
+  return new ToolResultBlock({ toolUseId: result.toolUseId, status: result.status, content });
 }
 
 /** The platform has its own word on tools that it calls itself; on the others it is asked here. */
@@ -90,7 +111,8 @@ function failed(error, all) {
     const calls = said.content.some((block) => block.toolUse);
     return { stopReason: 'maxTokens', ...(calls || said.content.length === 0 ? {} : { messages: [...all(), said] }) };
   }
-  if (error instanceof ContextWindowOverflowError) return { stopReason: 'modelContextWindowExceeded' };
+  if (error instanceof ContextWindowOverflowError || error.kind === 'too-long')
+    return { stopReason: 'modelContextWindowExceeded' };
   if (error instanceof Error && causes(error).some((one) => one instanceof SyntaxError))
     return { stopReason: 'malformedToolUse' };
   throw error;

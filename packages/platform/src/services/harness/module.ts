@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { errors } from '@agentplatform/contract';
 import { createJwtAuthenticator, createOidcDiscovery } from '../../kernel/auth/index.ts';
 
@@ -44,7 +45,7 @@ export const module: ServiceModule<'harness', HarnessOperation, 'functions' | 'i
       pooled: config.pool.maxPerVersion,
       timeoutMs: config.models.timeoutSeconds * 1000,
       dataDir: config.data,
-      cacheDir: kernel.cache.path,
+      cacheDir: join(kernel.cache.path, 'harness'),
       prepare: config.harness.prepare === 'on',
       readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
       readObject: objectReader(kernel.objects),

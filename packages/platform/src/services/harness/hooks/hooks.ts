@@ -119,7 +119,6 @@ export class Hooks {
     try {
       return await this.#ask(arn, event, timeoutSeconds);
     } catch (error) {
-      if (this.#of.signal.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);
       log.warn({ err: error, hook: name }, 'a hook of a harness did not decide');
       return { allowed: failureMode === 'allow', reason: `The hook ${name} did not decide: ${why}` };
@@ -129,7 +128,8 @@ export class Hooks {
   async #ask(arn: string, payload: Record<string, DocumentValue>, seconds: number): Promise<Decision> {
     const { caller, signal } = this.#of;
     const time = AbortSignal.timeout(seconds * 1000);
-    const both = AbortSignal.any([signal, time]);
+    // What comes behind the turn is told also where the turn was ended.
+    const both = payload.type === 'after_invocation' ? time : AbortSignal.any([signal, time]);
     const answer = await this.#deps.functions.invoke({ arn, caller, payload, signal: both }).catch((error: unknown) => {
       throw time.aborted ? new Error(`it took longer than ${seconds} seconds`) : error;
     });

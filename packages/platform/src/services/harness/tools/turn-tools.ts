@@ -10,7 +10,7 @@ const BUILT_INS = ['shell', 'file_operations'];
 /** Of a tool as models and the wire take it. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 /** Of the text of one result; the rest is left out, and said to be. */
-const MOST_RESULT_CHARS = 1_000_000;
+const MOST_RESULT_CHARS = 250_000;
 
 /** The tools of one turn: what the loop is told of them, and what is called by their names. */
 export interface TurnTools {

@@ -220,6 +220,8 @@ export class Turn {
     }
     if (timedOut()) return await this.#stop('timeout_exceeded');
     const { stopReason, counts, told } = ENDS[end.stopReason] ?? { stopReason: 'partial_turn', counts: false };
+    // A conversation with nothing in a message is one that models refuse.
+    if (counts && end.messages?.at(-1)?.content.length === 0) return await this.#stop('malformed_model_output');
     if (counts && end.messages) await keep({ messages: end.messages, open: undefined });
     if (told) return await this.#tell(stopReason);
     await this.#stop(stopReason);

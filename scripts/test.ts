@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseCLI, startVitest } from 'vitest/node';
 import { notImplemented } from '../packages/platform/src/not-implemented.ts';
-import { fetchAll } from '../tests/support/fetch-all.ts';
+import { fetchFirst, fetchOthers } from '../tests/support/fetch-all.ts';
 import { endWithOwner } from './end-with-owner.ts';
 import { operationsTally, recordedLines } from './test/driven-operations.ts';
 import { gvisorForTests } from './test/gvisor.ts';
@@ -44,11 +44,11 @@ async function test(args: string[]): Promise<number> {
   const all = args.length === 0;
   const coverage = prepareCoverage(all);
   // Some tests fetch what they need themselves.
-  if (all) await fetchAll();
+  if (all) await fetchFirst();
   const python = await pythonPackages(root);
   if (python !== undefined) process.env.AGENTPLATFORM_TEST_PYTHONPATH = python;
-  const runsc = await gvisorForTests(filter);
-  if (runsc !== undefined) process.env.AGENTPLATFORM_TEST_RUNSC = runsc;
+  // Fetched and built beside the tests that start no platform.
+  const others = (all ? fetchOthers() : Promise.resolve()).then(() => gvisorForTests(filter));
   const run = async (words: string[], part: object): Promise<Map<string, Tally>> => {
     const tallies = talliesOf(
       await startVitest('test', words, { ...options, ...part, watch: false, passWithNoTests: true }),
@@ -59,6 +59,10 @@ async function test(args: string[]): Promise<number> {
   };
   const tallies = new Map<string, Tally>();
   for (const part of parts) {
+    if (part !== parts[0]) {
+      const runsc = await others;
+      if (runsc !== undefined) process.env.AGENTPLATFORM_TEST_RUNSC = runsc;
+    }
     for (const [file, tally] of await run(filter, part)) {
       tallies.set(file, addTallies(tallies.get(file) ?? emptyTally, tally));
     }

@@ -13,7 +13,11 @@ const PIECES: Record<string, { name: string; what: string }> = {
   },
   browsers: {
     name: '[Browser](docs/guides/browser.md)',
-    what: 'runs Chromium in a sandbox; Playwright, Puppeteer and other CDP clients control it',
+    what: 'runs Chromium in a sandbox; Playwright, Puppeteer and other CDP clients control it; people watch it and take control',
+  },
+  'browser-profiles': {
+    name: '[Browser profiles](docs/guides/browser.md#profiles-stay-signed-in)',
+    what: 'keep cookies and local storage for later browser sessions',
   },
   harnesses: {
     name: '[Harness](docs/guides/harness.md)',

@@ -23,7 +23,7 @@ export const PIECES: readonly Piece[] = [
   { name: 'Observability', files: /observability|telemetry/, minutes: 2 },
   { name: 'Evaluations', files: /evaluation/, minutes: 2 },
   { name: 'Payments', files: /payment/, minutes: 2 },
-  { name: 'Registry', files: /services\/registry\//, minutes: 2 },
+  { name: 'Registry', files: /(?:services|e2e|compat|faults)\/registry/, minutes: 2 },
   { name: 'sandboxes', files: /sandbox/, minutes: 18 },
   { name: 'faults and attacks', files: /^tests\/(faults|security)\//, minutes: 8 },
   { name: 'Runtime and the rest', files: /^/, minutes: 14 },

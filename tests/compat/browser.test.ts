@@ -93,6 +93,35 @@ describe.skipIf(!python)('boto3, unmodified', () => {
       'ResourceNotFoundException',
       'ResourceNotFoundException',
     ]);
+    const [profile, sameName, profiles] = await boto.control(
+      ['CreateBrowserProfile', { name: 'from_boto3', description: 'of a test', tags: { team: 'red' } }],
+      ['CreateBrowserProfile', { name: 'from_boto3' }],
+      ['ListBrowserProfiles', { maxResults: 1 }],
+    );
+    expect([profile?.output.status, sameName?.error?.code]).toEqual(['READY', 'ConflictException']);
+    const { profileId, profileArn } = profile?.output ?? {};
+    expect(profiles?.output.profileSummaries).toMatchObject([{ profileId, profileArn, name: 'from_boto3' }]);
+    const [anew] = await boto.data([
+      'StartBrowserSession',
+      { ...of, profileConfiguration: { profileIdentifier: profileId } },
+    ]);
+    const at = { ...of, sessionId: anew?.output.sessionId };
+    const [saved, of2, , nobody] = await boto.data(
+      ['SaveBrowserSessionProfile', { ...at, profileIdentifier: profileId }],
+      ['GetBrowserSession', at],
+      ['StopBrowserSession', at],
+      ['SaveBrowserSessionProfile', { ...at, profileIdentifier: 'nobody-0123456789' }],
+    );
+    expect(saved?.output).toMatchObject({ profileIdentifier: profileId, sessionId: at.sessionId });
+    expect(of2?.output.profileConfiguration).toEqual({ profileIdentifier: profileId });
+    expect(nobody?.error?.code).toBe('ResourceNotFoundException');
+    const [seen, profileGone, noMore] = await boto.control(
+      ['GetBrowserProfile', { profileId }],
+      ['DeleteBrowserProfile', { profileId }],
+      ['GetBrowserProfile', { profileId }],
+    );
+    expect(seen?.output).toMatchObject({ description: 'of a test', lastSavedBrowserSessionId: at.sessionId });
+    expect([profileGone?.output.status, noMore?.error?.code]).toEqual(['DELETING', 'ResourceNotFoundException']);
     const [deleted, gone] = await boto.control(['DeleteBrowser', { browserId }], ['GetBrowser', { browserId }]);
     expect([deleted?.output.status, gone?.error?.code]).toEqual(['DELETING', 'ResourceNotFoundException']);
   });

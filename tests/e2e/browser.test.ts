@@ -262,10 +262,7 @@ describe('InvokeBrowser', () => {
   it('does every action of mouse and keyboard to the page in front, and shows it', async () => {
     const browser = await playwright();
     const context = browser.contexts()[0] ?? (await browser.newContext());
-    const earlier = context.pages();
     const page = await context.newPage();
-    // Playwright has every page that it holds say that it is visible: with those of earlier tests there were several in front.
-    for (const other of earlier) await other.close();
     await page.setContent(`<style>body{margin:0}textarea,div{user-select:none;position:absolute;left:0;width:200px;height:100px}</style>
       <textarea style="top:0"></textarea><div style="top:200px" draggable="false"></div><p style="height:5000px"></p>`);
     await page.evaluate(`window.seen = [];
@@ -323,6 +320,9 @@ describe('the SDKs', () => {
       const { url, headers } = await client.generateWsHeaders();
       const cdp = await RawCdp.open(url, headers);
       expect((await client.invoke({ mouseMove: { x: 1, y: 1 } })).mouseMove?.status).toBe('SUCCESS');
+      const view = await fetch(await client.generateLiveViewUrl({ readOnly: true }), { redirect: 'manual' });
+      expect([view.status, view.headers.get('location')]).toEqual([303, expect.stringContaining('mode=read-only')]);
+      await expect(client.generateLiveViewUrl({ expiresIn: 301 })).rejects.toThrow('300 seconds');
       await client.takeControl();
       expect((await cdp.closed).code).toBe(4001);
       await client.releaseControl();
@@ -336,7 +336,7 @@ describe('the SDKs', () => {
 
   it.skipIf(!python)('Python: the same, through its own WebSocket library', async () => {
     const script = `
-import json, sys
+import json, sys, urllib.error, urllib.request
 sys.path.insert(0, sys.argv[1])
 from websockets.sync.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -353,6 +353,13 @@ with browser_session(name="by the SDK", viewport={"width": 800, "height": 600}) 
         except ConnectionClosed as closed:
             seen["closed"] = closed.rcvd.code
     browser.release_control()
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_):
+            return None
+    try:
+        urllib.request.build_opener(Stay).open(browser.generate_live_view_url(read_only=True))
+    except urllib.error.HTTPError as led:
+        seen["view"] = [led.code, "mode=read-only" in led.headers["location"]]
     seen["moved"] = browser.invoke({"mouseMove": {"x": 1, "y": 1}})["mouseMove"]["status"]
 seen["ended"] = browser.session_id is None
 print(json.dumps(seen))
@@ -361,7 +368,13 @@ print(json.dumps(seen))
     const { stdout } = await run('python3', ['-c', script, sources], {
       env: { ...process.env, ...python?.env, ...platform.env },
     });
-    expect(JSON.parse(stdout)).toEqual({ product: 'Chrome', closed: 4001, moved: 'SUCCESS', ended: true });
+    expect(JSON.parse(stdout)).toEqual({
+      product: 'Chrome',
+      closed: 4001,
+      view: [303, true],
+      moved: 'SUCCESS',
+      ended: true,
+    });
   });
 });
 
@@ -386,6 +399,12 @@ describe('agentcore browser', () => {
       streams: { automationStream: { streamEndpoint: automation } },
     });
     expect((await cli('list')).stdout).toMatch(new RegExp(`^${sessionId} +by-hand +READY `, 'm'));
+    const leadsTo = async (...options: string[]) => {
+      const { stdout } = await cli('open', sessionId, ...options);
+      return (await fetch(stdout.trim(), { redirect: 'manual' })).headers.get('location');
+    };
+    expect(await leadsTo()).toContain(`session=${sessionId}&mode=full&ticket=`);
+    expect(await leadsTo('--read-only')).toContain('mode=read-only');
     expect((await cli('stop', sessionId)).stdout).toBe(`Session ${sessionId} has ended.\n`);
     expect((await cli('list')).stdout).not.toContain(sessionId);
     expect((await cli('list', '--all')).stdout).toMatch(new RegExp(`^${sessionId} +by-hand +TERMINATED `, 'm'));

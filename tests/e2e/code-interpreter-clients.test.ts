@@ -148,6 +148,17 @@ it('agentcore usage shows what a session used, once it has ended', async () => {
   expect(row.memoryHighWaterBytes).toBeGreaterThan(50_000_000);
   expect(row.cpuSeconds).toBeGreaterThan(0);
   expect(models).toEqual([]);
+  const bill = JSON.parse(await usage('--by', 'session', '--json'));
+  const line = bill.lines.find(({ key }: { key: string }) => key === sessionId);
+  expect(line).toMatchObject({ units: { 'memory-kib-seconds': expect.stringMatching(/^\d+$/) } });
+  // The least memory for one second: 0.125 GB × 0.00945 / 3600.
+  expect(Number(line.nanoDollars)).toBeGreaterThanOrEqual(328);
+  expect(await usage('--by', 'day', '--csv')).toMatch(
+    /^day,cpu-microseconds,.*memory-kib-seconds,dollars\n\d{4}-\d\d-\d\d,/,
+  );
+  expect(await usage('--by', 'piece')).toMatch(/^PIECE +GB-HOURS/);
+  for (const wrong of [['--by', 'moon'], ['--by', 'day', '--from', '2026-02-30'], ['--csv']])
+    expect((await agentcore(['usage', ...wrong], { cwd: work.folder, env: platform.env })).stderr).toMatch(/by|from/);
   expect((await agentcore(['usage', '--hours', '0'], { cwd: work.folder, env: platform.env })).stderr).toContain(
     'hours must be a whole number from 1 to 10000',
   );

@@ -201,7 +201,7 @@ it('a denial names no policy where the gateway does not explain errors', async (
   }
   const [quiet, open] = [await refund(silent, 1), await refund(loud, 1)];
   expect(quiet.error?.message).toBe('Tool Execution Denied: denied by policy.');
-  expect(open.error?.message).toMatch(/denied by policy: forbidden by p_\d+-\w+\./);
+  expect(open.error?.message).toMatch(/denied by policy: forbidden by p_\w+-\w+\./);
 });
 
 it('a signer is decided on by his whole ARN: a session of a role, every session of a role, a user', async () => {

@@ -65,6 +65,19 @@ describe('what a session used and who called', () => {
     expect(Number(row?.memory_high_water_bytes)).toBeGreaterThan(8 * 2 ** 20);
     expect(Number(row?.last_sample_at) - Number(row?.started_at)).toBeGreaterThan(2000);
 
+    // Each second is billed once, whatever happened to the server: 128 MB at least, the last begun one as a whole.
+    const metered = await query<{ unit: string; quantity: string; user_id: string }>(
+      'SELECT unit, sum(quantity)::text AS quantity, max(user_id) AS user_id FROM metered GROUP BY unit ORDER BY unit',
+    );
+    const quantity = (unit: string): number => Number(metered.find((one) => one.unit === unit)?.quantity);
+    const seconds = Number(row?.billed_seconds);
+    expect(seconds).toBe(Math.ceil((Number(row?.last_sample_at) - Number(row?.started_at)) / 1000));
+    const kib = (bytes: number): number => Math.ceil(Math.max(bytes, 128 * 2 ** 20) / 1024);
+    expect(quantity('memory-kib-seconds')).toBeGreaterThanOrEqual(seconds * kib(0));
+    expect(quantity('memory-kib-seconds')).toBeLessThanOrEqual(seconds * kib(Number(row?.memory_high_water_bytes)));
+    expect(quantity('cpu-microseconds')).toBe(Math.round(Number(row?.cpu_seconds) * 1e6));
+    expect(metered.find(({ unit }) => unit === 'invocations')).toMatchObject({ quantity: '2' });
+
     const calls = await query<{ operation: string }>(
       "SELECT operation FROM audit WHERE operation LIKE 'InvokeAgentRuntime'",
     );

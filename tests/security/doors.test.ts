@@ -362,12 +362,47 @@ const DOORS: Record<string, Door> = {
   'events as CloudTrail has them': {
     set: 'cloudtrail',
     action: 'cloudtrail:LookupEvents',
-    takes: ['signature', 'presigned'],
+    // Told by the header of a signature.
+    takes: ['signature'],
     method: 'POST',
     path: () => '/',
     service: 'cloudtrail',
     headers: () => ({ 'x-amz-target': 'com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents' }),
     body: '{}',
+  },
+  'spans by OTLP': {
+    set: 'otlp',
+    action: 'agentplatform:PutSpans',
+    takes: ['access key'],
+    method: 'POST',
+    path: () => '/v1/traces',
+    headers: () => ({ 'content-type': 'application/json' }),
+    body: '{}',
+  },
+  'queries of logs': {
+    set: 'logs',
+    action: 'logs:StartQuery',
+    // Told by the header of a signature.
+    takes: ['signature'],
+    method: 'POST',
+    path: () => '/',
+    service: 'logs',
+    headers: () => ({ 'x-amz-target': 'Logs_20140328.StartQuery' }),
+    body: '{"logGroupName":"aws/spans","queryString":"fields @message","startTime":0,"endTime":1}',
+  },
+  'traces of agents': {
+    set: 'observability',
+    action: 'agentplatform:ReadTraces',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/observability/sessions',
+  },
+  'the bill': {
+    set: 'usage',
+    action: 'agentplatform:ReadUsage',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/usage',
   },
   'what memories took of models': {
     set: 'memory-usage',
@@ -810,6 +845,8 @@ describe('the doors of a platform', () => {
       '/metrics',
       '/readyz',
       '/v1/credentials',
+      // Of sandboxes, by their address.
+      '/v1/traces',
     ]);
   });
 });

@@ -41,6 +41,7 @@ const ANSWERS: readonly Answer[] = [
       ...(['DeleteAgentRuntimeEndpoint', 'GetAgentRuntimeEndpoint', 'ListAgentRuntimeEndpoints'] as const),
       ...(['UpdateAgentRuntimeEndpoint', 'CreateCodeInterpreter', 'DeleteCodeInterpreter'] as const),
       ...(['CreateBrowser', 'DeleteBrowser', 'GetBrowser', 'ListBrowsers'] as const),
+      ...(['CreateBrowserProfile', 'DeleteBrowserProfile', 'GetBrowserProfile', 'ListBrowserProfiles'] as const),
       ...(['GetCodeInterpreter', 'ListCodeInterpreters', 'CreateWorkloadIdentity', 'DeleteWorkloadIdentity'] as const),
       ...(['GetWorkloadIdentity', 'ListWorkloadIdentities', 'UpdateWorkloadIdentity'] as const),
       ...(['CreateConsentPortal', 'DeleteConsentPortal', 'GetConsentPortal', 'ListConsentPortals'] as const),
@@ -138,7 +139,7 @@ const ANSWERS: readonly Answer[] = [
     ],
     else: [
       ...(['StartBrowserSession', 'GetBrowserSession', 'ListBrowserSessions', 'StopBrowserSession'] as const),
-      ...(['UpdateBrowserStream', 'InvokeBrowser'] as const),
+      ...(['UpdateBrowserStream', 'InvokeBrowser', 'SaveBrowserSessionProfile'] as const),
     ],
   },
   {

@@ -78,6 +78,19 @@ export async function presigned(platform: TestPlatform, address: string): Promis
   return `${address}?${new URLSearchParams(query as Record<string, string>)}`;
 }
 
+/** The presigned address of a session's live view, as `generate_live_view_url` makes it. */
+export async function liveViewUrl(
+  platform: TestPlatform,
+  { automation }: BrowserSession,
+  options: { readOnly?: boolean; embed?: boolean; credentials?: Credentials } = {},
+): Promise<string> {
+  const address = automation.replace(/^ws/, 'http').replace(/automation$/, 'live-view');
+  const { signer, request } = signing(platform, address, options.credentials ?? platform.credentials);
+  const wish = { ...(options.readOnly ? { mode: 'read-only' } : {}), ...(options.embed ? { embed: '' } : {}) };
+  const { query = {} } = await signer.presign({ ...request, query: wish }, { expiresIn: 300 });
+  return `${address}?${new URLSearchParams(query as Record<string, string>)}`;
+}
+
 /** A client of the browser's protocol that adds nothing of its own. */
 export class RawCdp {
   readonly socket: WebSocket;

@@ -80,8 +80,17 @@ export function answerOf(events: InvokeHarnessStreamOutput[]): Answer {
     answer.text += contentBlockDelta?.delta?.text ?? '';
     input += contentBlockDelta?.delta?.toolUse?.input ?? '';
     const last = answer.calls.at(-1);
-    if (contentBlockStop && last && last.input === undefined && input !== '') last.input = JSON.parse(input);
+    if (contentBlockStop && last && last.input === undefined && input !== '') last.input = parsed(input);
     answer.stopReason = messageStop?.stopReason ?? answer.stopReason;
   }
   return answer;
+}
+
+/** What the model gave as input, which need not be JSON. */
+function parsed(input: string): unknown {
+  try {
+    return JSON.parse(input);
+  } catch {
+    return input;
+  }
 }

@@ -1,6 +1,6 @@
 // The browser's process: started with the session's settings, started again when it breaks down.
 import { spawn } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
@@ -12,6 +12,11 @@ const USER_DATA = `${HOME}/browser`;
 const POLICIES = '/etc/chromium/policies';
 const STARTS_WITHIN_MS = 30_000;
 const SETTLES_WITHIN_MS = 10_000;
+const PAGES_WITHIN_MS = 5_000;
+/** More than anybody can look at; a page may open any number. */
+const MAX_PAGES = 100;
+const MAX_TEXT = 2000;
+const MAX_ORIGINS = 500;
 /** So often it may break down within a minute; a browser that does more often is of no use to anybody. */
 const MAX_RESTARTS = 5;
 /** How often a page is asked for its size; under a second on any machine that is not busy. */
@@ -49,6 +54,7 @@ export class Chromium {
   #process;
   #settings;
   #endpoint;
+  #visited = new Set();
   #starts = [];
   #stopping = false;
   #turn = Promise.resolve();
@@ -66,6 +72,22 @@ export class Chromium {
   /** Port and path of the browser's own WebSocket. */
   get endpoint() {
     return this.#endpoint;
+  }
+
+  /** Its open pages, the one in front first: Chromium lists them by when each was last shown or used, whatever the page says of itself. */
+  async pages() {
+    if (this.#endpoint === undefined) throw Object.assign(new Error('Chromium is starting.'), { status: 503 });
+    const answer = await fetch(`http://127.0.0.1:${this.#endpoint.port}/json/list`, {
+      signal: AbortSignal.timeout(PAGES_WITHIN_MS),
+    });
+    const targets = await answer.json();
+    // The parts of Chromium's own window are pages by name.
+    const pages = targets.filter(({ type, url }) => type === 'page' && !url.startsWith('chrome://'));
+    return pages.slice(0, MAX_PAGES).map(({ id, title, url }) => ({
+      id,
+      title: String(title).slice(0, MAX_TEXT),
+      url: String(url).slice(0, MAX_TEXT),
+    }));
   }
 
   about() {
@@ -97,6 +119,7 @@ export class Chromium {
     await gone;
     this.#stopping = false;
     await rm(USER_DATA, { recursive: true, force: true });
+    this.#visited.clear();
   }
 
   async #prepare({ policies, files }) {
@@ -156,6 +179,7 @@ export class Chromium {
       const endpoint = await found.promise;
       // Whatever becomes of its first page, a browser that listens can be driven.
       await Promise.race([settle(endpoint, settings), setTimeout(SETTLES_WITHIN_MS, undefined, enough)]);
+      await this.#noteOrigins(endpoint).catch(() => undefined);
       this.#endpoint = endpoint;
     } catch (error) {
       // Where the kernel lets nobody make namespaces, Chromium's own sandbox cannot be: the platform's stays around it.
@@ -170,6 +194,30 @@ export class Chromium {
     } finally {
       enough.abort();
     }
+  }
+
+  /** Remembers which origins are visited: what they keep is on disk only after a while. */
+  async #noteOrigins(endpoint) {
+    const devtools = await DevTools.open(endpoint);
+    devtools.onEvent = (_method, { targetInfo }) => {
+      if (this.#visited.size < MAX_ORIGINS && /^https?:/.test(targetInfo?.url ?? ''))
+        this.#visited.add(new URL(targetInfo.url).origin);
+    };
+    await devtools.send('Target.setDiscoverTargets', { discover: true });
+  }
+
+  /** Origins that may have something in local storage: those that were visited, and those that are on disk. At most 500. */
+  async origins() {
+    const found = new Set(this.#visited);
+    const folder = join(USER_DATA, 'Default', 'Local Storage', 'leveldb');
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!/\.(log|ldb)$/.test(name)) continue;
+      const content = await readFile(join(folder, name), 'latin1').catch(() => '');
+      // Keys of the database that Chromium keeps it in.
+      for (const [, origin] of content.matchAll(/META(?:ACCESS)?:(https?:\/\/[a-zA-Z0-9.-]+(?::\d+)?)/g))
+        found.add(origin);
+    }
+    return [...found].slice(0, MAX_ORIGINS);
   }
 
   #again(settings, why) {

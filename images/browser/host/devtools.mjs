@@ -3,6 +3,8 @@ export class DevTools {
   #socket;
   #next = 0;
   #waiting = new Map();
+  /** Hears what the browser says unasked: its method and parameters. */
+  onEvent = () => undefined;
 
   static async open({ port, path }) {
     const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`);
@@ -16,7 +18,8 @@ export class DevTools {
   constructor(socket) {
     this.#socket = socket;
     socket.onmessage = ({ data }) => {
-      const { id, result, error } = JSON.parse(data);
+      const { id, result, error, method, params } = JSON.parse(data);
+      if (method !== undefined) this.onEvent(method, params);
       const waiting = this.#waiting.get(id);
       this.#waiting.delete(id);
       if (error) waiting?.reject(new Error(error.message));

@@ -5,6 +5,7 @@ import { Chromium } from './chromium.mjs';
 import { sendFile } from './downloads.mjs';
 import { relay } from './relay.mjs';
 import { DEFAULT_SETTINGS, readSettings } from './settings.mjs';
+import { takeFile } from './uploads.mjs';
 
 const PORT = 8080;
 const MAX_SETTINGS_BYTES = 64 * 2 ** 20;
@@ -27,6 +28,21 @@ const server = createServer({ maxHeaderSize: 32_768 }, (request, response) => {
   if (request.method === 'GET' && url.pathname === '/ping')
     return answer(chromium.ready ? 200 : 503, { status: chromium.ready ? 'Healthy' : 'Starting' });
   if (request.method === 'GET' && url.pathname === '/about') return answer(200, chromium.about());
+  if (request.method === 'GET' && url.pathname === '/pages')
+    return chromium.pages().then(
+      (pages) => answer(200, { pages }),
+      (error) => answer(error.status ?? 500, { message: error.message }),
+    );
+  if (request.method === 'GET' && url.pathname === '/origins')
+    return chromium.origins().then(
+      (origins) => answer(200, { origins }),
+      (error) => answer(error.status ?? 500, { message: error.message }),
+    );
+  if (request.method === 'PUT' && url.pathname === '/uploads')
+    return takeFile(url.searchParams.get('name') ?? '', request).then(
+      (path) => answer(200, { path }),
+      (error) => answer(error.status ?? 500, { message: error.message }),
+    );
   if (request.method === 'GET' && url.pathname === '/downloads')
     return sendFile(url.searchParams.get('name'), response);
   if (request.method === 'PUT' && url.pathname === '/start') {

@@ -24,6 +24,7 @@ export class PlatformLink {
   #next = 1;
   #waiting = new Map();
   #send;
+  #over = false;
 
   constructor(send) {
     this.#send = send;
@@ -42,10 +43,12 @@ export class PlatformLink {
     try {
       this.tell({ ...message, call });
       for (;;) {
-        while (inbox.messages.length === 0)
+        while (inbox.messages.length === 0) {
+          if (this.#over) throw new Error('the platform has ended the turn');
           await new Promise((resolve) => {
             inbox.wake = resolve;
           });
+        }
         const answer = inbox.messages.shift();
         yield answer;
         if (answer.last) return;
@@ -59,6 +62,12 @@ export class PlatformLink {
   async askOnce(message) {
     for await (const answer of this.ask(message)) return answer;
     throw new Error('no answer came');
+  }
+
+  /** Nothing is answered any more: who waits is told. */
+  end() {
+    this.#over = true;
+    for (const { wake } of this.#waiting.values()) wake?.();
   }
 
   /** What the platform said. */

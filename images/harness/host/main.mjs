@@ -56,16 +56,27 @@ async function turn(request, response) {
   const { value: asked } = await lines.next();
   if (!asked) return response.end();
   const link = new PlatformLink((line) => response.write(line));
+  const aborted = new Promise((resolve) => {
+    stop.signal.addEventListener('abort', () => {
+      link.end();
+      resolve();
+    });
+  });
   const hear = async () => {
     for await (const message of lines) link.take(message);
   };
   const hearing = hear().catch((error) => stop.abort(error));
+  // A tool that is still at work when nobody waits any more holds up no other turn.
+  await Promise.race([aborted, tellEnd(asked, link, stop.signal)]);
+  // The platform ends its half first: one that ends behind the answer would end the connection with it.
+  await Promise.race([aborted, hearing]);
+  response.end();
+}
+
+async function tellEnd(asked, link, signal) {
   try {
-    link.tell({ type: 'end', ...(await runTurn(asked, link, stop.signal)) });
+    link.tell({ type: 'end', ...(await runTurn(asked, link, signal)) });
   } catch (error) {
     link.tell({ type: 'failed', kind: error.kind, message: error.message });
   }
-  // The platform ends its half first: one that ends behind the answer would end the connection with it.
-  await Promise.race([hearing, new Promise((resolve) => stop.signal.addEventListener('abort', resolve))]);
-  response.end();
 }

@@ -12,6 +12,8 @@ const STOPS = {
 export class PlatformModel extends Model {
   #link;
   #purpose;
+  /** The last call was of a conversation that is too long. */
+  #overflowed = false;
 
   /** `purpose` is what the platform is told of each call: `turn`, whose answer the client sees, or `summary`. */
   constructor(link, purpose) {
@@ -45,7 +47,7 @@ export class PlatformModel extends Model {
     };
     let kind = 'text';
     for await (const { event, failed } of this.#link.ask(asked)) {
-      if (failed) throw failure(failed);
+      if (failed) throw this.#failure(failed);
       if (event.type !== 'signature') yield* begun();
       switch (event.type) {
         case 'start':
@@ -68,10 +70,21 @@ export class PlatformModel extends Model {
           yield { type: 'modelContentBlockStopEvent' };
           break;
         case 'end':
+          this.#overflowed = false;
           yield { type: 'modelMessageStopEvent', stopReason: STOPS[event.stopReason] };
           yield { type: 'modelMetadataEvent', usage: usageOf(event.usage) };
       }
     }
+  }
+
+  /** A conversation that is too long is made shorter and tried again once. */
+  #failure({ kind, message }) {
+    if (kind === 'throttled') return new ModelThrottledError(message);
+    if (kind === 'too-long' && !this.#overflowed) {
+      this.#overflowed = true;
+      return new ContextWindowOverflowError(message);
+    }
+    return Object.assign(new ModelError(message), { kind });
   }
 }
 
@@ -115,10 +128,4 @@ function blockData(block) {
     return [{ reasoning: { text, ...(signature && { signature }) } }];
   }
   return block.text === undefined || block.text === '' ? [] : [{ text: block.text }];
-}
-
-function failure({ kind, message }) {
-  if (kind === 'too-long') return new ContextWindowOverflowError(message);
-  if (kind === 'throttled') return new ModelThrottledError(message);
-  return Object.assign(new ModelError(message), { kind });
 }

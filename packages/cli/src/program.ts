@@ -25,6 +25,7 @@ import { secretCommand } from './commands/secret.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
+import { tracesCommand } from './commands/traces.ts';
 import { usageCommand } from './commands/usage.ts';
 import { waitCommand } from './commands/wait.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -66,6 +67,7 @@ export function createProgram(terminal: Terminal): Command {
   program.addCommand(keyCommand(terminal));
   program.addCommand(identityCommand(terminal));
   program.addCommand(imageRegistryCommand(terminal));
+  program.addCommand(tracesCommand(terminal));
   program.addCommand(auditCommand(terminal));
   program.addCommand(iamCommand(terminal));
   program.hook('preAction', (_, { registeredArguments, args }) => {

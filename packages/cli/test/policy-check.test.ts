@@ -121,6 +121,7 @@ describe('agentcore policy check', () => {
             ...{ name: 'hoped', principal: { type: 'OAuthUser', id: 'ada' }, expect: 'DENY' },
             ...{ action: 'orders___refund', input: { amount: 1 } },
           },
+          { name: 'lost', principal: { type: 'OAuthUser', id: 'ada' }, action: 'orders___none', expect: 'DENY' },
         ],
       }),
     });
@@ -130,6 +131,8 @@ describe('agentcore policy check', () => {
     const open = await policy('check', 'bad/open.yaml');
     expect(open.code).toBe(1);
     expect(open.stdout).toContain('ALLOW_ALL');
+    expect(open.stdout).toMatch(/ALLOW_ALL [^\n]*\n +such as \w+ "[^"]*" calls orders___\w+ with \{/);
+    expect(open.stdout).toMatch(/FAIL {2}lost\n +could not be decided: there is no tool orders___none/);
     expect(open.stdout).toMatch(/FAIL {2}hoped\n +expected DENY, found ALLOW: all/);
   });
 

@@ -31,7 +31,8 @@ const UNKEPT: Record<string, readonly string[]> = {
   'each commit also moves iam_revision': ['iam_records'],
   'written and read in batches, each by one server at a time': [
     ...['audit', 'audit_chains', 'audit_checkpoints', 'audit_joins'],
-    ...['journal_positions', 'session_usage', 'memory_model_usage', 'policy_decisions'],
+    ...['spans', 'traced_sessions', 'log_queries'],
+    ...['journal_positions', 'session_usage', 'metered', 'memory_model_usage', 'policy_decisions'],
   ],
   'the lease is the authority, see ADR 11': ['servers', 'sessions'],
   'data, read at each use': [

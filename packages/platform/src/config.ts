@@ -94,6 +94,11 @@ export const settings = {
     pattern: /^\d{12}$/,
     expected: '12 digits',
   }),
+  defaultRoleProviders: choice(['all', 'given'], {
+    about:
+      'Credential providers that agents of the role `default` may use: all of the account, or those alone whose ARNs are in their environment variables and that their deployer may give (agentplatform:UseCredentialProvider). A changed policy of the role stays as it is.',
+    default: 'all',
+  }),
   databaseUrl: optionalWord({
     about:
       'PostgreSQL (with pgvector) to use instead of the embedded database. Put a password into the environment, not on the command line.',

@@ -1,6 +1,7 @@
 import { iamMigrations } from './kernel/auth/index.ts';
 import { jobMigrations } from './kernel/jobs/index.ts';
 import { journalMigrations } from './kernel/journal/index.ts';
+import { meteringMigrations } from './kernel/metering/index.ts';
 import { secretMigrations } from './kernel/secrets/index.ts';
 import { sessionMigrations, sessionRetentionMigrations } from './kernel/sessions/index.ts';
 import { type Migration, storageMigrations } from './kernel/storage/index.ts';
@@ -14,6 +15,7 @@ export function allMigrations(modules: readonly Pick<AnyModule, 'migrations'>[])
     ...iamMigrations,
     ...journalMigrations,
     ...jobMigrations,
+    ...meteringMigrations,
     ...sessionMigrations,
     ...sessionRetentionMigrations,
     ...modules.flatMap(({ migrations = [] }) => migrations),

@@ -75,10 +75,14 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
     random: randomBytes,
     region,
     ...(config.accountId ? { accountId: config.accountId } : {}),
+    defaultRoleProviders: config.defaultRoleProviders,
     changes,
     sandboxLives: (id) => provider.has(id),
     onRenewed: (what) =>
-      log.warn({ what }, 'what an earlier version had made is as this version makes it: agents may do less'),
+      log.warn(
+        { what },
+        'what an earlier version or another configuration had made is as this one makes it: look at what agents may do',
+      ),
     onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
   });
   const resourcePolicies = await ResourcePolicies.open(database, changes);

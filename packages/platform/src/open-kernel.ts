@@ -2,6 +2,7 @@ import { createPaginator, type Paginator } from '@agentplatform/contract';
 import type { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import { createJobs, type Jobs } from './kernel/jobs/index.ts';
+import { createMeter, type Meter } from './kernel/metering/index.ts';
 import { platformKey } from './kernel/secrets/index.ts';
 import type { Life } from './life.ts';
 import { type Access, openAccess } from './open-access.ts';
@@ -16,6 +17,7 @@ import { watchMetrics } from './watch-metrics.ts';
 export interface Kernel extends Ground, Storage, Access, Sandboxes {
   paginator: Paginator;
   jobs: Jobs;
+  meter: Meter;
 }
 
 /** Opens the common parts in order, each from those above it, for the tables and records of these services. What must be closed goes into `closing`. */
@@ -31,7 +33,8 @@ export async function openKernel(
   const paginator = createPaginator(await platformKey(secrets, access.accountId, 'page-tokens'));
   const jobs = createJobs({ database, log: ground.log, clock: ground.clock, tracer: ground.tracer });
   closing.add(() => jobs.stop());
-  const kernel = { ...ground, ...storage, ...access, ...sandboxes, paginator, jobs };
+  const meter = createMeter({ journal: storage.journal, clock: ground.clock });
+  const kernel = { ...ground, ...storage, ...access, ...sandboxes, paginator, jobs, meter };
   watchMetrics(kernel.metrics, kernel);
   closing.add(await openMetricsExport(kernel));
   return kernel;

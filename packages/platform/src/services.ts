@@ -10,6 +10,8 @@ import { manifest as harness } from './services/harness/manifest.ts';
 import { manifest as iam } from './services/iam/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
 import { manifest as memory } from './services/memory/manifest.ts';
+import { manifest as metering } from './services/metering/manifest.ts';
+import { manifest as observability } from './services/observability/manifest.ts';
 import { manifest as packages } from './services/packages/manifest.ts';
 import { manifest as policy } from './services/policy/manifest.ts';
 import { manifest as resourcePolicies } from './services/resource-policies/manifest.ts';
@@ -23,6 +25,8 @@ export const services = [
   administration,
   packages,
   audit,
+  metering,
+  observability,
   iam,
   s3,
   containerRegistry,

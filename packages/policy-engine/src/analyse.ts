@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { callOf } from './counterexample-call.ts';
 import type { PolicyEngine } from './engine.ts';
 import { toolsOf } from './schema-text.ts';
 import { findSolver, type Solver, solve, solverInstall } from './solver.ts';
@@ -11,6 +13,19 @@ export interface Counterexample {
   resource: string;
   context: unknown;
   entities: unknown;
+}
+
+/** As a person reads it: as the call of a gateway, where it is one. */
+export function written(example: Counterexample): string {
+  const call = callOf(example);
+  if (!call) {
+    const { principal, action, context, entities } = example;
+    return `such as ${principal} calls ${action} with ${JSON.stringify(context)}, where ${JSON.stringify(entities)}`;
+  }
+  const { principal, action, input, now } = call;
+  const tags = principal.tags ? ` with the tags ${JSON.stringify(principal.tags)}` : '';
+  const who = `${principal.type} ${JSON.stringify(principal.id)}${tags}`;
+  return `such as ${who} calls ${action} with ${JSON.stringify(input)} at ${now.toISOString()}`;
 }
 
 export type FindingType =
@@ -63,6 +78,8 @@ export interface AnalysisOptions {
   timeoutMs?: number;
   /** Found by itself if left out; `null` is none. */
   solver?: Solver | null;
+  /** Once it aborts, what was not answered yet is not analysed. */
+  signal?: AbortSignal | undefined;
 }
 
 /** What holds of every request that the schema knows: the policies of a loaded set, one by one and by pairs. */
@@ -74,13 +91,22 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
   const all = outline.environments.map((_, at) => at);
   const findings: Finding[] = [];
   const idle = new Set<string>();
+  /** Of each policy that is not idle, a request that it matches. */
+  const matched = new Map<string, Counterexample | undefined>();
   for (const { id, effect } of asked) {
     const named = effect === 'permit' ? (['ALLOW_NONE', 'ALLOW_ALL'] as const) : (['DENY_NONE', 'DENY_ALL'] as const);
-    if (await asker.everywhere(set, all, { kind: 'never', policy: id })) {
+    const never = await asker.everywhere(set, all, { kind: 'never', policy: id });
+    const always = await asker.everywhere(set, all, { kind: 'always', policy: id });
+    if (never.holds) {
       idle.add(id);
-      findings.push({ type: named[0], policyId: id, message: `policy ${id} matches no request at all` });
-    } else if (await asker.everywhere(set, all, { kind: 'always', policy: id })) {
-      findings.push({ type: named[1], policyId: id, message: `policy ${id} ${effect}s every request of every tool` });
+      const message = `policy ${id} matches no request at all`;
+      findings.push({ type: named[0], policyId: id, message, ...shown(always.counterexample) });
+      continue;
+    }
+    matched.set(id, never.counterexample);
+    if (always.holds) {
+      const message = `policy ${id} ${effect}s every request of every tool`;
+      findings.push({ type: named[1], policyId: id, message, ...shown(never.counterexample) });
     } else if (effect === 'permit') {
       const open = await asker.openTools(set, id, source, outline);
       if (open.length > 0)
@@ -91,24 +117,24 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
         });
     }
   }
-  for (const { id, effect } of asked) {
+  for (const { id, effect, free } of asked) {
     if (idle.has(id)) continue;
     for (const other of outline.policies) {
       // Of two alike the second is the one that stays; what only a permit covers a forbid still forbids.
       const covers = effect === 'permit' || other.effect === 'forbid';
       if (other.id === id || idle.has(other.id) || !covers) continue;
-      if (!(await asker.everywhere(set, all, { kind: 'covered', policy: id, other: other.id }))) continue;
+      if (!(await asker.everywhere(set, all, { kind: 'covered', policy: id, other: other.id })).holds) continue;
+      const example = free || other.free ? undefined : matched.get(id);
+      const replayed = example && (await asker.replayed(example, source, [id, other.id], other.effect));
+      // The two read a policy differently: what was proven of one says nothing of the other.
+      if (replayed === false) continue;
       idle.add(id);
       const why =
         other.effect === effect
           ? `policy ${other.id} ${effect}s all of it`
           : `policy ${other.id} forbids all that it permits`;
-      findings.push({
-        type: 'SHADOWED',
-        policyId: id,
-        by: other.id,
-        message: `policy ${id} changes no decision: ${why}`,
-      });
+      const message = `policy ${id} changes no decision: ${why}`;
+      findings.push({ type: 'SHADOWED', policyId: id, by: other.id, message, ...(replayed && shown(example)) });
       break;
     }
   }
@@ -118,6 +144,10 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
     findings,
     asked.some(({ free }) => free),
   );
+}
+
+function shown(counterexample: Counterexample | undefined): Pick<Finding, 'counterexample'> {
+  return counterexample ? { counterexample } : {};
 }
 
 /** What another version of a set allows more and less than this one, with an example of each. */
@@ -155,27 +185,63 @@ class Asker {
   readonly #engine: PolicyEngine;
   readonly #solver: Solver | undefined;
   readonly #deadline: number;
+  readonly #signal: AbortSignal | undefined;
   readonly #unclear = new Set<string>();
   readonly #traces: TraceSearch[] = [];
   #questions = 0;
 
-  private constructor(engine: PolicyEngine, solver: Solver | undefined, timeoutMs: number) {
+  private constructor(
+    engine: PolicyEngine,
+    solver: Solver | undefined,
+    { timeoutMs = 30_000, signal }: AnalysisOptions,
+  ) {
     this.#engine = engine;
     this.#solver = solver;
     this.#deadline = performance.now() + timeoutMs;
+    this.#signal = signal;
   }
 
-  static async begin(engine: PolicyEngine, { solver, timeoutMs = 30_000 }: AnalysisOptions): Promise<Asker> {
-    return new Asker(engine, solver === undefined ? await findSolver() : (solver ?? undefined), timeoutMs);
+  static async begin(engine: PolicyEngine, options: AnalysisOptions): Promise<Asker> {
+    const { solver } = options;
+    return new Asker(engine, solver === undefined ? await findSolver() : (solver ?? undefined), options);
   }
 
-  /** Whether it holds in each environment; one that is unclear is not a yes. */
-  async everywhere(set: string, environments: number[], question: Question): Promise<boolean> {
+  /** Whether it holds in each environment, and else a request that shows it; one that is unclear is not a yes. */
+  async everywhere(
+    set: string,
+    environments: number[],
+    question: Question,
+  ): Promise<{ holds: boolean; counterexample?: Counterexample | undefined }> {
     for (const environment of environments) {
       const answer = await this.ask(set, environment, question);
-      if ('unclear' in answer || !answer.holds) return false;
+      if ('unclear' in answer) return { holds: false };
+      if (!answer.holds) return answer;
     }
-    return environments.length > 0;
+    return { holds: environments.length > 0 };
+  }
+
+  /** Whether the engine, asked as by a gateway, decides an example by the second of these policies, which has that effect. Undefined for one that is no call of a gateway. */
+  async replayed(
+    example: Counterexample,
+    source: PolicySetSource | undefined,
+    ids: [string, string],
+    effect: TraceOptions['effect'],
+  ): Promise<boolean | undefined> {
+    const call = callOf(example);
+    if (!call || !source) return undefined;
+    const id = `replay ${randomUUID()}`;
+    const policies = source.policies.filter((one) => ids.includes(one.id));
+    try {
+      await this.#engine.load({ id, schema: source.schema, policies });
+      const { decision, determining, errors } = await this.#engine.decide(id, call);
+      // An example that no client could send shows nothing.
+      if (errors.length > 0) return undefined;
+      const alike = decision === (effect === 'permit' ? 'ALLOW' : 'DENY') && determining.includes(ids[1]);
+      if (!alike) this.#unclear.add("the solver's example decides otherwise in the engine");
+      return alike;
+    } finally {
+      await this.#engine.unload(id);
+    }
   }
 
   async ask(set: string, environment: number, question: Question): Promise<Answer> {
@@ -186,12 +252,13 @@ class Asker {
   }
 
   async #answer(set: string, environment: number, question: Question): Promise<Answer> {
+    if (this.#signal?.aborted) return { unclear: 'the analysis was called off' };
     if (performance.now() >= this.#deadline) return { unclear: 'the time given for the analysis was over' };
     const body = { set, environment, question };
     const first = (await this.#engine.ask('check', body)) as Answer | { script: string };
     if (!('script' in first)) return first;
     if (!this.#solver) return { unclear: `no solver is installed: ${solverInstall}` };
-    const reply = await solve(this.#solver, first.script, this.#deadline - performance.now());
+    const reply = await solve(this.#solver, first.script, this.#deadline - performance.now(), this.#signal);
     if (reply === 'unknown') return { unclear: 'the solver did not decide in time' };
     const told = reply === 'unsat' ? 'unsat' : { model: reply.model };
     return (await this.#engine.ask('check', { ...body, reply: told })) as Answer;
@@ -209,7 +276,7 @@ class Asker {
     const open: string[] = [];
     for (const action of named.slice(0, MOST_OPEN)) {
       const own = environments.flatMap((one, at) => (one.action === action ? [at] : []));
-      if (await this.everywhere(set, own, { kind: 'always', policy: id })) open.push(action);
+      if ((await this.everywhere(set, own, { kind: 'always', policy: id })).holds) open.push(action);
     }
     return open;
   }
@@ -229,7 +296,7 @@ class Asker {
       principal.endsWith('IamEntity') ? 'IamEntity' : 'OAuthUser';
     const principals = [...new Set(environments.map(typeOf))];
     const tools = toolsOf(source.schema);
-    const options = { timeoutMs, tools, gatewayArn, effect, principals, schema: source.schema };
+    const options = { timeoutMs, tools, gatewayArn, effect, principals, schema: source.schema, signal: this.#signal };
     const search = await searchTraces(this.#engine, policy, options);
     this.#traces.push(search);
     this.#unclear.add(

@@ -34,6 +34,9 @@ interface Waiting {
 
 const heldSessions = 2_000;
 
+/** So begins every error of a decision that the engine has not made. */
+export const ENGINE_FAILED = 'the policy engine ';
+
 /** The policy engine of a server, in a worker of its own. Content never makes it throw: what fails denies. */
 export class PolicyEngine {
   readonly #limits: Limits;

@@ -54,28 +54,39 @@ function onPath(name: string): string | undefined {
 
 const mostOutput = 4 * 1024 * 1024;
 
-/** Runs a script and asks whether it can be satisfied: `unsat`, the model where it is satisfiable, or `unknown`. */
+/** Runs a script and asks whether it can be satisfied: `unsat`, the model where it is satisfiable, or `unknown`, also once the signal aborts. */
 export function solve(
   solver: Solver,
   script: string,
   milliseconds: number,
+  signal?: AbortSignal,
 ): Promise<'unsat' | 'unknown' | { model: string }> {
   const limit = Math.max(1, Math.floor(milliseconds));
   const args = solver.name === 'cvc5' ? [...solver.args, `--tlimit=${limit}`] : [...solver.args, String(limit)];
   return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      resolve('unknown');
+      return;
+    }
     const child = spawn(solver.command, args, { stdio: ['pipe', 'pipe', 'ignore'] });
-    const timer = setTimeout(() => child.kill('SIGKILL'), limit + 1_000);
+    const leave = (): void => void child.kill('SIGKILL');
+    signal?.addEventListener('abort', leave, { once: true });
+    const ended = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', leave);
+    };
+    const timer = setTimeout(leave, limit + 1_000);
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
-      if (output.length > mostOutput) child.kill('SIGKILL');
+      if (output.length > mostOutput) leave();
     });
     child.once('error', (error) => {
-      clearTimeout(timer);
+      ended();
       reject(error);
     });
     child.once('close', () => {
-      clearTimeout(timer);
+      ended();
       const [verdict = '', ...rest] = output.trimStart().split('\n');
       if (verdict === 'unsat') resolve('unsat');
       else if (verdict === 'sat' && rest.join('').trim().startsWith('(')) resolve({ model: rest.join('\n') });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { PolicyEngine } from './engine.ts';
 import { type Constants, constantsOf, type ShapeOutline, valuesOf } from './made-inputs.ts';
 import type { DecisionRequest, HistoryEvent, PolicySource, Principal } from './types.ts';
@@ -33,6 +34,7 @@ export interface TraceSearch {
 
 export interface TraceOptions {
   timeoutMs: number;
+  signal?: AbortSignal | undefined;
   tools: ToolOutline[];
   gatewayArn: string;
   effect: 'permit' | 'forbid';
@@ -47,7 +49,6 @@ const MOST_INPUTS = 8;
 const MOST_EVENTS = 24;
 const MOST_TRACES = 4_000;
 const MOST_REPEATS = 40;
-const SET = 'traces';
 const NOW = new Date('2026-01-01T12:00:00Z');
 
 type Past = TraceExample['history'][number];
@@ -60,6 +61,8 @@ export async function searchTraces(
 ): Promise<TraceSearch> {
   const { gatewayArn, schema, tools } = options;
   const deadline = performance.now() + options.timeoutMs;
+  // Others may search with the same engine.
+  const set = `traces ${randomUUID()}`;
   const search: TraceSearch = {
     ...{ policyId: policy.id, matched: undefined, unmatched: undefined, tried: 0, depth: DEPTH, complete: false },
   };
@@ -68,7 +71,7 @@ export async function searchTraces(
     ? []
     : [{ id: 'all', text: 'permit(principal, action, resource);', language: 'cedar', mode: 'ACTIVE' }];
   const { loaded, broken } = await engine.load({
-    ...{ id: SET, schema },
+    ...{ id: set, schema },
     policies: [{ ...policy, mode: 'ACTIVE' }, ...rest],
   });
   try {
@@ -77,9 +80,9 @@ export async function searchTraces(
     const calls = callsOf(policy.text, tools, constants, options.principals);
     for (const history of historiesOf(policy.text, tools, constants)) {
       for (const call of calls) {
-        if (search.tried >= MOST_TRACES || performance.now() > deadline) return search;
+        if (search.tried >= MOST_TRACES || performance.now() > deadline || options.signal?.aborted) return search;
         search.tried += 1;
-        const { decision, errors } = await engine.decide(SET, requestOf(call, history, gatewayArn));
+        const { decision, errors } = await engine.decide(set, requestOf(call, history, gatewayArn));
         // What fails while it is decided shows nothing of the policy.
         if (errors.length > 0) continue;
         const matched = permits === (decision === 'ALLOW');
@@ -92,7 +95,7 @@ export async function searchTraces(
     }
     return { ...search, complete: true };
   } finally {
-    await engine.unload(SET);
+    await engine.unload(set);
   }
 }
 

@@ -98,3 +98,41 @@ it('tells what two versions allow differently', async () => {
   const { analysis } = await diff(engine, document([small]), document([wider]), { timeoutMs: 60_000 });
   expect(analysis).toMatchObject({ complete: true, findings: [{ type: 'MORE_ALLOWED' }] });
 });
+
+describe('an example that says nothing of the policies', () => {
+  it.each([
+    [
+      'calls a tool that there is not',
+      { action: 'Refunds___refunds' },
+      'there is no tool Refunds___refunds; known are ',
+    ],
+    ['is at no time', { now: 'yesterday' }, 'now is no time of ISO 8601: yesterday'],
+    ['is by nobody who can call', { principal: { type: 'IamEntity', id: 'x' } }, 'of the type IamEntity cannot call'],
+    [
+      'remembers a tool that there is not',
+      { history: [{ kind: 'request', action: 'Refunds___old', input: {}, secondsAgo: 1 }] },
+      'there is no tool Refunds___old',
+    ],
+    [
+      'remembers what was before all time',
+      { history: [{ kind: 'request', action: 'Refunds___refund', input: {}, secondsAgo: 1e300 }] },
+      '1e+300 seconds ago',
+    ],
+  ])('because it %s, is a failure with its reason, whatever it expects', async (_, rest, reason) => {
+    const examples = [refund('denied', rest, 'DENY'), refund('allowed', rest, 'ALLOW')];
+    const { ok, tests } = await check(engine, document([small], examples), { solver: null });
+    expect(ok).toBe(false);
+    for (const test of tests) expect(test).toMatchObject({ ok: false, undecidable: expect.stringContaining(reason) });
+  });
+
+  it('is one of an engine that fails; an input that does not fit its tool is denied, as at a gateway', async () => {
+    const text = refund('an amount in words', { input: { amount: 'many' } }, 'DENY');
+    expect((await check(engine, document([small], [text]), { solver: null })).tests).toMatchObject([{ ok: true }]);
+    const ended = new PolicyEngine();
+    await ended.close();
+    const failing = Object.assign(new PolicyEngine(), { decide: ended.decide.bind(ended) });
+    const { tests } = await check(failing, document([small], [refund('any', {}, 'DENY')]), { solver: null });
+    await failing.close();
+    expect(tests).toMatchObject([{ ok: false, undecidable: 'the policy engine is closed' }]);
+  });
+});

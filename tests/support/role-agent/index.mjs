@@ -11,6 +11,7 @@ import {
   GetCodeInterpreterSessionCommand,
   GetEventCommand,
   GetMemoryRecordCommand,
+  GetResourceApiKeyCommand,
   InvokeCodeInterpreterCommand,
   ListActorsCommand,
   ListCodeInterpreterSessionsCommand,
@@ -36,6 +37,7 @@ const commands = {
   GetCodeInterpreterSessionCommand,
   GetEventCommand,
   GetMemoryRecordCommand,
+  GetResourceApiKeyCommand,
   InvokeCodeInterpreterCommand,
   ListActorsCommand,
   ListCodeInterpreterSessionsCommand,
@@ -69,6 +71,11 @@ const acts = {
     for await (const event of stream) events.push(event);
     return { ...answer, events };
   },
+  /** The key of a provider, by the workload access token of the request. */
+  async key({ provider: resourceCredentialProviderName }, { headers }) {
+    const { workloadaccesstoken: workloadIdentityToken } = headers;
+    return client.send(new GetResourceApiKeyCommand({ resourceCredentialProviderName, workloadIdentityToken }));
+  },
   async credentials() {
     return { ...(await client.config.credentials()) };
   },
@@ -84,7 +91,7 @@ const acts = {
 const server = createServer(async (request, response) => {
   if (request.url === '/ping') return response.end('{"status":"Healthy"}');
   const act = await json(request);
-  const answer = await acts[act.do]?.(act).catch((error) =>
+  const answer = await acts[act.do]?.(act, request).catch((error) =>
     error instanceof Error ? { error: error.name, message: error.message } : { error: String(error) },
   );
   response.setHeader('content-type', 'application/json');

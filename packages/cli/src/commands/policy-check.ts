@@ -1,12 +1,5 @@
 import { resolve } from 'node:path';
-import type {
-  Analysis,
-  Counterexample,
-  Diagnostic,
-  PolicyEngine,
-  TestResult,
-  TraceExample,
-} from '@agentplatform/policy-engine';
+import type { Analysis, Diagnostic, PolicyEngine, TestResult, TraceExample } from '@agentplatform/policy-engine';
 import { CliError } from '../cli-error.ts';
 import { command } from '../command.ts';
 import { readPolicyDocument } from '../policies/policy-document.ts';
@@ -38,7 +31,7 @@ export function checkCommand(terminal: Terminal) {
       if (options.json) printJson(terminal, report);
       else {
         for (const problem of report.problems) showProblem(terminal, problem);
-        if (report.analysis) showAnalysis(terminal, report.analysis);
+        if (report.analysis) await showAnalysis(terminal, report.analysis);
         for (const test of report.tests) showTest(terminal, test);
         for (const line of report.notes) note(terminal, line);
       }
@@ -69,7 +62,7 @@ export function diffCommand(terminal: Terminal) {
       if (options.json) printJson(terminal, found);
       else {
         for (const problem of found.problems) showProblem(terminal, problem);
-        if (found.analysis) showAnalysis(terminal, found.analysis, 'Both allow the same calls.');
+        if (found.analysis) await showAnalysis(terminal, found.analysis, 'Both allow the same calls.');
       }
       if (!found.analysis) throw new CliError('failure', 'A policy does not fit the tools of the second version.');
     });
@@ -99,7 +92,9 @@ function showProblem(terminal: Terminal, { policyId, severity, line, column, ...
   if (problem.suggestion) print(terminal, harmless(`    ${problem.suggestion}`));
 }
 
-function showAnalysis(terminal: Terminal, { findings, complete, traces }: Analysis, nothing?: string): void {
+async function showAnalysis(terminal: Terminal, found: Analysis, nothing?: string): Promise<void> {
+  const { findings, complete, traces } = found;
+  const { written } = await import('@agentplatform/policy-engine');
   for (const { type, message, counterexample } of findings) {
     print(terminal, harmless(`${type}  ${message}`));
     if (counterexample) print(terminal, harmless(`    ${written(counterexample)}`));
@@ -109,10 +104,6 @@ function showAnalysis(terminal: Terminal, { findings, complete, traces }: Analys
   if (findings.length === 0 && complete) print(terminal, nothing ?? 'The analysis found nothing.');
 }
 
-function written({ principal, action, context, entities }: Counterexample): string {
-  return `such as ${principal} calls ${action} with ${JSON.stringify(context)}, where ${JSON.stringify(entities)}`;
-}
-
 function storyOf({ principal, action, input, history }: TraceExample): string {
   const before = history.map(
     (one) => `${one.secondsAgo} s before: ${one.kind} of ${one.action} ${JSON.stringify(one.input)}`,
@@ -120,9 +111,13 @@ function storyOf({ principal, action, input, history }: TraceExample): string {
   return [...before, `${principal} calls ${action} with ${JSON.stringify(input)}`].join('; ');
 }
 
-function showTest(terminal: Terminal, { name, ok, expected, found }: TestResult): void {
+function showTest(terminal: Terminal, { name, ok, expected, found, undecidable }: TestResult): void {
   print(terminal, harmless(`${ok ? 'ok  ' : 'FAIL'}  ${name}`));
   if (ok) return;
+  if (undecidable !== undefined) {
+    print(terminal, harmless(`    could not be decided: ${undecidable}`));
+    return;
+  }
   const by = [...found.determining, ...found.errors].join(', ');
   print(terminal, harmless(`    expected ${expected.expect}, found ${found.decision}${by === '' ? '' : `: ${by}`}`));
 }

@@ -1,32 +1,53 @@
+import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
 import { adminJson } from '../platform/admin.ts';
 import { findConnection } from '../platform/connection.ts';
 import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
 import { fieldOf, listIn, textIn } from './iam-request.ts';
+import { showBill } from './usage-bill.ts';
 
 type Column = readonly [heading: string, show: (row: unknown) => string];
 
 /** `agentcore usage`. */
 export function usageCommand(terminal: Terminal) {
   return platformCommand('usage', {
-    summary: 'Show what sessions used of this machine, and what memories took of models.',
+    summary: 'Show what was used and what it costs, or what sessions used of this machine.',
     details:
-      'A session has a row for each sandbox that it had: the processor seconds so far, and the most memory that it held at once. Rows of live sessions are about a minute old. Models are counted by the day (UTC), those behind a gateway by: agentcore gateway usage.',
+      'With --by it is the bill: seconds of memory and processor time of sessions, and what is counted, with their prices (metering.prices). Without it: a session has a row for each sandbox that it had: the processor seconds so far, and the most memory that it held at once. Rows of live sessions are about a minute old. Models are counted by the day (UTC), those behind a gateway by: agentcore gateway usage.',
     examples: [
+      { does: 'the bill of the last 30 days, a line for each agent', line: 'agentcore usage --by agent' },
+      {
+        does: 'of one month, for a spreadsheet',
+        line: 'agentcore usage --by day --from 2026-11-01 --to 2026-11-30 --csv',
+      },
       { does: 'the last 24 hours', line: 'agentcore usage' },
       { does: 'the last week, for a program', line: 'agentcore usage --hours 168 --json' },
     ],
   })
-    .option('--hours <number>', 'how far back', '24')
-    .action(async ({ hours, ...options }) => {
+    .option('--by <what>', 'show the bill, by: agent, session, user, day or piece')
+    .option('--from <day>', 'first day of the bill, such as 2026-11-01 (default: 30 days before its end)')
+    .option('--to <day>', 'last day of the bill (default: today, UTC)')
+    .option('--csv', 'print the bill as CSV')
+    .option('--hours <number>', 'how far back, without --by', '24')
+    .action(async ({ hours, by, from, to, csv, ...options }) => {
+      if (by === undefined && (csv || from !== undefined || to !== undefined))
+        throw new CliError('usage', '--csv, --from and --to are of the bill: name --by as well.');
       const connection = await findConnection(terminal, options);
+      if (by !== undefined) {
+        const query = { by, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+        const bill = await adminJson(connection, { path: '/usage', query, signal: terminal.signal });
+        return options.json ? printJson(terminal, bill) : showBill(terminal, bill, csv ? 'csv' : 'table');
+      }
       const [sessions, models] = await Promise.all(
         ['/sessions/usage', '/memories/usage'].map((path) =>
           adminJson(connection, { path, query: { hours }, signal: terminal.signal }),
         ),
       );
       if (options.json)
-        return printJson(terminal, { sessions: listIn(sessions, 'usage'), models: listIn(models, 'usage') });
+        return printJson(terminal, {
+          ...{ sessions: listIn(sessions, 'usage'), models: listIn(models, 'usage') },
+          more: [sessions, models].some((answer) => fieldOf(answer, 'more') === true),
+        });
       show(terminal, 'No session was used in that time.', SESSIONS, sessions);
       print(terminal, '');
       show(terminal, 'No memory asked a model in that time.', MODELS, models);

@@ -33,6 +33,8 @@ export async function adminFetch(connection: Connection, request: AdminRequest):
   const path = request.wire ? request.path : `/_platform${request.path}`;
   const url = new URL(`${connection.endpoint}${path}`);
   for (const [name, value] of Object.entries(request.query ?? {})) url.searchParams.set(name, value);
+  // As a signature has it: a blank is no plus there.
+  url.search = url.search.replaceAll('+', '%20');
   const body = request.body === undefined ? undefined : JSON.stringify(request.body);
   const headers: Record<string, string> = { host: url.host, accept: 'application/json' };
   if (body !== undefined) headers['content-type'] = 'application/json';

@@ -4,6 +4,7 @@ import type { CheckDocument, PolicySource } from '@agentplatform/policy-engine';
 import type { ValidateFunction } from 'ajv';
 import { parse } from 'yaml';
 import { CliError } from '../cli-error.ts';
+import { schemaProblems, wrongFile } from '../schema-problems.ts';
 import { isDogwood } from './statement.ts';
 
 /** A tool as MCP lists it, such as `agentcore gateway tools --json` prints it. */
@@ -156,9 +157,7 @@ async function textOf(path: string): Promise<string> {
 async function valid<Shape>(path: string, value: unknown, schema: object): Promise<Shape> {
   // Loaded when a document is read, as it takes a third of a command's start.
   const { Ajv } = await import('ajv');
-  const validate: ValidateFunction<Shape> = new Ajv({ allowUnionTypes: true }).compile<Shape>(schema);
+  const validate: ValidateFunction<Shape> = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Shape>(schema);
   if (validate(value)) return value;
-  const [first] = validate.errors ?? [];
-  const field = first?.instancePath.slice(1).replaceAll('/', '.') || 'the file';
-  throw new CliError('usage', `${path} is wrong: ${field} ${first?.message ?? 'is not as it should be'}.`);
+  throw wrongFile(path, schemaProblems(validate.errors ?? [], schema));
 }

@@ -1,10 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { ErrorObject, ValidateFunction } from 'ajv';
+import type { ValidateFunction } from 'ajv';
 import schema from '../../schema/agentcore.schema.json' with { type: 'json' };
 import { CliError } from '../cli-error.ts';
+import { schemaProblems, wrongFile } from '../schema-problems.ts';
 import type { Project, ProjectFile } from './project.ts';
 
+const NAME = 'a name is a letter or "_", then letters, digits and "_", at most 100';
 let compiled: Promise<ValidateFunction<ProjectFile>> | undefined;
 
 // Loaded when a project is read: commands that read none start a third faster without it.
@@ -52,13 +54,12 @@ export async function parseProject(text: string, path: string): Promise<ProjectF
     throw new CliError('usage', `${path} is not valid JSON: ${error instanceof Error ? error.message : error}`);
   }
   const validate = await validator();
-  const problems = validate(value) ? [] : (validate.errors ?? []).map(sentence);
+  const problems = validate(value) ? [] : schemaProblems(validate.errors ?? [], schema, NAME);
   if (problems.length === 0 && validate(value)) {
     problems.push(...contradictions(value));
     if (problems.length === 0) return value;
   }
-  const lines = [...new Set(problems)].map((problem) => `  ${problem}`).join('\n');
-  throw new CliError('usage', `${path} is wrong:\n${lines}`);
+  throw wrongFile(path, problems);
 }
 
 function contradictions(file: ProjectFile): string[] {
@@ -99,51 +100,4 @@ async function checkFiles({ folder, file }: Project, path: string): Promise<void
   const info = await stat(join(folder, named.file)).catch(() => undefined);
   if (!info?.isFile())
     throw new CliError('usage', `${path} names ${named.field} "${named.file}", but there is no such file.`);
-}
-
-function sentence(error: ErrorObject): string {
-  const field = error.instancePath.slice(1).replaceAll('/', '.') || 'the file';
-  const params: Record<string, unknown> = error.params;
-  // Of a name that is wrong there are two errors: what is wrong, and that the name is.
-  const name = error.propertyName ?? params.propertyName;
-  if (name !== undefined)
-    return `${field}.${name}: a name is a letter or "_", then letters, digits and "_", at most 100`;
-  switch (error.keyword) {
-    case 'required':
-      return `${params.missingProperty}: is missing`;
-    case 'additionalProperties':
-      return `${field === 'the file' ? '' : `${field}.`}${params.additionalProperty}: no such field; known are ${knownFields(field)}`;
-    case 'enum':
-      return `${field}: must be one of ${Array.isArray(params.allowedValues) ? params.allowedValues.join(', ') : ''}`;
-    case 'pattern':
-      return `${field}: ${described(field) ?? `must match ${params.pattern}`}`;
-    default:
-      return `${field}: ${error.message ?? 'is wrong'}`;
-  }
-}
-
-interface Part {
-  type?: unknown;
-  description?: string;
-  properties?: Record<string, Part>;
-  items?: Part;
-}
-
-const root: Part = schema;
-
-/** The part of the schema that a field such as `filesystems.0.sessionStorage` is held to. */
-function partOf(field: string): Part | undefined {
-  const steps = field === 'the file' ? [] : field.split('.');
-  return steps.reduce<Part | undefined>((part, step) => part?.properties?.[step] ?? part?.items, root);
-}
-
-function described(field: string): string | undefined {
-  const description = partOf(field)?.description;
-  return description ? `is not allowed. ${description}` : undefined;
-}
-
-function knownFields(field: string): string {
-  return Object.keys(partOf(field)?.properties ?? {})
-    .filter((name) => name !== '$schema')
-    .join(', ');
 }

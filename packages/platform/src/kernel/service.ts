@@ -48,6 +48,8 @@ export interface OperationHandler<K extends OperationName> {
    * allowed by itself, and the first is what the request is about.
    */
   resource(input: Inputs[K], ctx: RequestContext): Resources | Promise<Resources>;
+  /** What the audit trail calls the first resource, where that is not its ARN. */
+  audited?(resource: string): string;
   /** Condition keys beyond the common ones, e.g. `bedrock-agentcore:actorId`. Several sets: each must be allowed by itself. */
   conditions?(
     input: Inputs[K],

@@ -4,6 +4,7 @@ import {
   type BedrockAgentCoreClientConfig,
   type BrowserAction,
   type BrowserActionResult,
+  type BrowserSessionStream,
   GetBrowserSessionCommand,
   InvokeBrowserCommand,
   StartBrowserSessionCommand,
@@ -11,11 +12,13 @@ import {
   UpdateBrowserStreamCommand,
   type ViewPort,
 } from '@aws-sdk/client-bedrock-agentcore';
-import { signHandshake, type WsHeaders } from './ws-headers.ts';
+import { presignView, signHandshake, type WsHeaders } from './ws-headers.ts';
 
 export interface BrowserClientOptions extends Omit<BedrockAgentCoreClientConfig, 'region'> {
   /** Id or ARN of the browser; the built-in one when absent. */
   identifier?: string;
+  /** A session that is open already; without it `start` opens one. */
+  sessionId?: string;
 }
 
 export interface StartOptions {
@@ -40,8 +43,9 @@ export class BrowserClient implements AsyncDisposable {
 
   /** `region` and everything else may come from the environment, as for every AWS client. */
   constructor(region?: string, options: BrowserClientOptions = {}) {
-    const { identifier = 'aws.browser.v1', ...config } = options;
+    const { identifier = 'aws.browser.v1', sessionId, ...config } = options;
     this.identifier = identifier;
+    this.#sessionId = sessionId;
     const settings = { ...config, ...(region === undefined ? {} : { region }) };
     this.#client = new BedrockAgentCoreClient(settings);
     this.#invoking = new BedrockAgentCoreClient({ ...settings, maxAttempts: 1 });
@@ -71,13 +75,27 @@ export class BrowserClient implements AsyncDisposable {
 
   /** Where a program drives the session (CDP), and the signed headers that let it in; opens a session when none is open. */
   async generateWsHeaders(): Promise<WsHeaders> {
-    const sessionId = await this.start();
-    const { streams } = await this.#client.send(
-      new GetBrowserSessionCommand({ browserIdentifier: this.identifier, sessionId }),
-    );
-    const url = streams?.automationStream?.streamEndpoint;
-    if (url === undefined) throw new Error(`The platform gave no automation stream for session ${sessionId}.`);
+    const { automationStream } = await this.#streams();
+    const url = automationStream?.streamEndpoint;
+    if (url === undefined) throw new Error(`The platform gave no automation stream for session ${this.#sessionId}.`);
     return signHandshake(this.#client, url);
+  }
+
+  /**
+   * An address at which a person watches the session in a browser and takes control of it; with `readOnly` he only watches. It counts for
+   * `expiresIn` seconds (300 when absent, and at most); the page goes on after that. Opens a session when none is open.
+   */
+  async generateLiveViewUrl({ expiresIn = 300, readOnly = false } = {}): Promise<string> {
+    const { liveViewStream } = await this.#streams();
+    const address = liveViewStream?.streamEndpoint;
+    if (address === undefined) throw new Error(`The platform gave no live view for session ${this.#sessionId}.`);
+    return presignView(this.#client, address, { expiresIn, readOnly });
+  }
+
+  async #streams(): Promise<Partial<BrowserSessionStream>> {
+    const sessionId = await this.start();
+    const wanted = { browserIdentifier: this.identifier, sessionId };
+    return (await this.#client.send(new GetBrowserSessionCommand(wanted))).streams ?? {};
   }
 
   /** Does one action of the mouse or the keyboard, or takes a picture. What the browser cannot do is a result with FAILED. */

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 #: The browser that every account has.
 BUILT_IN = "aws.browser.v1"
 
+#: Longest time for which the address of a live view may count.
+LONGEST_VIEW_SECONDS = 300
+
 #: Seconds after which the start of a session is given up; the first one of a machine makes its image.
 READ_TIMEOUT = 120
 
@@ -27,12 +30,13 @@ class BrowserClient:
         region: str | None = None,
         *,
         identifier: str = BUILT_IN,
+        session_id: str | None = None,
         boto3_session: Any = None,
         **client_options: Any,
     ) -> None:
         """
         Region, endpoint and credentials may come from the environment, as for every boto3 client. `identifier` is the id or ARN of a
-        browser; `client_options` go to `boto3.client`, e.g. `endpoint_url`. Raises ImportError without boto3.
+        browser, `session_id` a session that is open already; `client_options` go to `boto3.client`, e.g. `endpoint_url`. Raises ImportError without boto3.
         """
         import boto3
         from botocore.config import Config
@@ -44,7 +48,7 @@ class BrowserClient:
         options = {**({} if region is None else {"region_name": region}), **client_options, "config": config}
         self._client = self._session.client("bedrock-agentcore", **options)
         self._lock = threading.Lock()
-        self._session_id: str | None = None
+        self._session_id = session_id
 
     @property
     def session_id(self) -> str | None:
@@ -87,6 +91,24 @@ class BrowserClient:
         credentials = self._client._request_signer._credentials.get_frozen_credentials()
         SigV4Auth(credentials, "bedrock-agentcore", self._client.meta.region_name).add_auth(request)
         return url, dict(request.headers.items())
+
+    def generate_live_view_url(self, expires: int = 300, *, read_only: bool = False) -> str:
+        """
+        An address at which a person watches the session in a browser and takes control of it; with `read_only` he only watches. It counts
+        for `expires` seconds, at most 300; the page goes on after that. Opens a session when none is open. Raises ValueError above 300.
+        """
+        from botocore.auth import SigV4QueryAuth
+        from botocore.awsrequest import AWSRequest
+
+        if not 0 < expires <= LONGEST_VIEW_SECONDS:
+            raise ValueError(f"expires must be between 1 and {LONGEST_VIEW_SECONDS} seconds")
+        answer = self._client.get_browser_session(browserIdentifier=self.identifier, sessionId=self.start())
+        url = str(answer["streams"]["liveViewStream"]["streamEndpoint"])
+        mode = {"mode": "read-only"} if read_only else {}
+        request = AWSRequest("GET", url, params=mode, headers={"host": urlsplit(url).netloc})
+        credentials = self._client._request_signer._credentials.get_frozen_credentials()
+        SigV4QueryAuth(credentials, "bedrock-agentcore", self._client.meta.region_name, expires=expires).add_auth(request)
+        return str(request.url)
 
     def invoke(self, action: Mapping[str, Any]) -> dict[str, Any]:
         """

@@ -4,7 +4,7 @@ export { type GatedBody, gateBody, type Hold } from './body-gate.ts';
 export { CARRIED_SESSION_HEADER } from './carried-session-header.ts';
 export { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
 export { discoveryUrlOf, issuerOf } from './discovery-url.ts';
-export { formerlyGiven, givenMemories } from './given-memories.ts';
+export { formerlyGiven, givenResources } from './given-resources.ts';
 export { createAuthorizer } from './iam/authorizer.ts';
 export { PROFILE, writeCredentialsFile } from './iam/credentials-file.ts';
 export { type Iam, openIam } from './iam/iam.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
-import type { AnonymousPrincipal, AuthenticatedBody, OAuthPrincipal, Principal } from '../auth/index.ts';
+import type { AuthenticatedBody, Principal } from '../auth/index.ts';
 import type { Exchange, Stages } from './stages.ts';
 
 /** ARNs that a request is about, the first before all. */
@@ -20,7 +20,7 @@ export interface EntryRequest {
    * Who bears the token that stands in place of a signature, or comes without either where the resource is open; absent for a signature. Rejects
    * with 401 or 403.
    */
-  bearer?: ((resources: Resources, signal: AbortSignal) => Promise<OAuthPrincipal | AnonymousPrincipal>) | undefined;
+  bearer?: ((resources: Resources, signal: AbortSignal) => Promise<Principal>) | undefined;
 }
 
 /** Who has come in, and what he was allowed. */

@@ -2,7 +2,7 @@ export { addressKey } from './address-key.ts';
 export { type AuditRecord, nameOf } from './audit-record.ts';
 export { AuditTrail } from './audit-trail.ts';
 export { BodyMemory } from './body-memory.ts';
-export { OperationCalls } from './calls.ts';
+export { type Caller as OperationCaller, OperationCalls } from './calls.ts';
 export type { Entered, EntryRequest, Resources } from './entry.ts';
 export { INERT_HEADERS, mayRun } from './inert.ts';
 export { originOf } from './origin-of.ts';
@@ -13,7 +13,7 @@ export { RateLimiter } from './rate-limiter.ts';
 export { RequestBody } from './request-body.ts';
 export { closeSignal } from './request-context.ts';
 export { admitBySandbox, RequestRates } from './request-rates.ts';
-export { hoursBack } from './routes/hours-back.ts';
+export { firstRows, hoursBack, numberIn } from './routes/hours-back.ts';
 export { readMembers } from './routes/read-members.ts';
 export {
   type Asked,

@@ -159,7 +159,7 @@ export class Stages {
     const named = handler.resource(input, ctx);
     const resources = named instanceof Promise ? await named : named;
     const [first, ...others] = typeof resources === 'string' ? [resources] : resources;
-    exchange.resource = first;
+    exchange.resource = handler.audited?.(first) ?? first;
     const asked = handler.conditions?.(input, ctx) ?? {};
     const conditions = asked instanceof Promise ? await asked : asked;
     for (const resource of [first, ...others])

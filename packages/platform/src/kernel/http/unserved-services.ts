@@ -22,7 +22,6 @@ const UNSERVED: ReadonlyMap<string, string> = new Map([
   ['kendra', 'Amazon Kendra'],
   ['kinesis', 'Amazon Kinesis'],
   ['kms', 'AWS KMS'],
-  ['logs', 'Amazon CloudWatch Logs'],
   ['monitoring', 'Amazon CloudWatch'],
   ['polly', 'Amazon Polly'],
   ['rds', 'Amazon RDS'],

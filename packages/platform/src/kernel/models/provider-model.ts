@@ -1,11 +1,10 @@
 import type { LanguageModelV4, LanguageModelV4Content, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { Lru } from '../lru.ts';
-import { asOutboundError, type Outbound } from '../outbound/index.ts';
+import { asOutboundError, type Outbound, outboundFetch } from '../outbound/index.ts';
 import { AnswerEvents, countIn, signatureIn, stopReasonOf, usageOf } from './answer-events.ts';
 import type { AnswerPart, EmbeddingRequest, Embeddings, Json, Model, ModelEvent, ModelRequest } from './model.ts';
 import type { ModelConfig, Provider } from './model-config.ts';
 import { errorOfStatus, ModelError, unreachable } from './model-error.ts';
-import { outboundFetch } from './outbound-fetch.ts';
 import { callOptions } from './prompt.ts';
 import { type ProviderModels, providerModels } from './provider-library.ts';
 

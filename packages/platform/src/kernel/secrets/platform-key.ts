@@ -13,7 +13,8 @@ export async function platformKey(
     | 'sandbox-credentials'
     | 'workload-tokens'
     | 'grant-links'
-    | 'policy-sessions',
+    | 'policy-sessions'
+    | 'live-views',
 ): Promise<Uint8Array> {
   const name = { accountId, name: `platform/${use}` };
   const kept = await secrets.keep(name, new Secret(randomBytes(32).toString('base64')));

@@ -1,3 +1,4 @@
+import { forgetMetered } from '../metering/index.ts';
 import { type Executor, forgetRows, type Migration, type RetentionRule } from '../storage/index.ts';
 import type { LogArchive } from './log-archive.ts';
 
@@ -31,5 +32,6 @@ export function sessionRetention(
       forget: (before, limit) => archive.forget(before, limit),
     },
     { name: 'usage of sessions', keepMs: usageMs, forget: forgetRows(database, 'session_usage', 'started_at') },
+    { name: 'what was metered', keepMs: usageMs, forget: forgetMetered(database) },
   ];
 }

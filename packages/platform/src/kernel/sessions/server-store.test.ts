@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { meteringMigrations } from '../metering/index.ts';
 import { describeDatabases } from '../storage/testing/databases.ts';
 import type { ServerStore } from './server-store.ts';
 import { createSqlServerStore } from './sql-server-store.ts';
@@ -58,7 +59,7 @@ function serverStoreContract(open: () => Promise<ServerStore>): void {
 
 describe('server store in memory', () => serverStoreContract(async () => new MemoryServerStore()));
 
-describeDatabases('server store', sessionMigrations, (database) => {
+describeDatabases('server store', [...meteringMigrations, ...sessionMigrations], (database) => {
   serverStoreContract(async () => {
     await database().exec('DELETE FROM servers');
     return createSqlServerStore(database());

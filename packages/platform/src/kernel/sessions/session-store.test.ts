@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { meteringMigrations } from '../metering/index.ts';
 import type { Database } from '../storage/index.ts';
 import { describeDatabases } from '../storage/testing/databases.ts';
 import { NotHeldError, type ServerHold } from './server-hold.ts';
@@ -110,7 +111,7 @@ function sessionStoreContract(open: () => Promise<SessionStore>): void {
 
 describe('session store in memory', () => sessionStoreContract(async () => new MemorySessionStore()));
 
-describeDatabases('session store', sessionMigrations, (database) => {
+describeDatabases('session store', [...meteringMigrations, ...sessionMigrations], (database) => {
   sessionStoreContract(async () => {
     await database().exec(
       "DELETE FROM sessions; DELETE FROM servers; INSERT INTO servers VALUES ('mine', 1, 0, 1000, NULL)",

@@ -73,4 +73,22 @@ export const sessionMigrations: Migration[] = [
       UPDATE session_usage SET kind = sessions.kind FROM sessions WHERE sessions.sandbox_id = session_usage.sandbox_id;
       ALTER TABLE session_usage ALTER COLUMN kind DROP DEFAULT;`,
   },
+  {
+    // How far a session is billed. What was used before there were bills is billed on the day that it began.
+    id: 'sessions/0006-billed',
+    sql: `
+      ALTER TABLE session_usage ADD COLUMN billed_seconds bigint NOT NULL DEFAULT 0, ADD COLUMN billed_cpu_micros bigint NOT NULL DEFAULT 0;
+      UPDATE session_usage SET billed_seconds = greatest(0, (last_sample_at - started_at) / 1000), billed_cpu_micros = round(cpu_seconds * 1e6);
+      INSERT INTO metered (day, account_id, piece, resource_arn, session_id, user_id, unit, quantity)
+        SELECT day::date, account_id, kind, resource_arn, session_id, '', unit, sum(quantity) FROM (
+          SELECT to_timestamp(started_at / 1000) AT TIME ZONE 'UTC' AS day, account_id, kind, resource_arn, session_id,
+            'memory-kib-seconds' AS unit, billed_seconds * ((greatest(memory_high_water_bytes, 134217728) + 1023) / 1024) AS quantity FROM session_usage
+          UNION ALL
+          SELECT to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', account_id, kind, resource_arn, session_id,
+            'cpu-microseconds', billed_cpu_micros FROM session_usage) AS used
+        GROUP BY day::date, account_id, kind, resource_arn, session_id, unit;
+      -- What is asked for by its last sample.
+      DROP INDEX session_usage_of_account;
+      CREATE INDEX session_usage_of_account ON session_usage (account_id, last_sample_at);`,
+  },
 ];

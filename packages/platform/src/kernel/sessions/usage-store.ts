@@ -1,47 +1,62 @@
+import { addMetered, type Billed, billUpTo, type Metered } from '../metering/index.ts';
 import type { Executor } from '../storage/index.ts';
 import type { UsageSample } from './usage.ts';
 
-/** Takes samples from the journal into `session_usage`. Applying one twice, or an older after a newer, changes nothing. */
+/**
+ * Takes samples from the journal into `session_usage`, and bills what they add (`kernel/metering`), in their transaction. Applying one twice, or an older
+ * after a newer, changes nothing.
+ */
 export async function applyUsageSamples(tx: Executor, samples: readonly UsageSample[]): Promise<void> {
-  const latest = new Map<string, UsageSample>();
-  for (const sample of samples) {
-    const known = latest.get(sample.sandboxId);
-    latest.set(sample.sandboxId, known ? merge(known, sample) : sample);
-  }
-  for (const sample of latest.values()) {
-    await tx.execute(
-      `INSERT INTO session_usage AS u (sandbox_id, kind, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds, memory_high_water_bytes, final)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-       ON CONFLICT (sandbox_id) DO UPDATE SET
-         last_sample_at = greatest(u.last_sample_at, excluded.last_sample_at),
-         cpu_seconds = greatest(u.cpu_seconds, excluded.cpu_seconds),
-         memory_high_water_bytes = greatest(u.memory_high_water_bytes, excluded.memory_high_water_bytes),
-         final = u.final OR excluded.final`,
-      [
-        sample.sandboxId,
-        sample.kind,
-        sample.accountId,
-        sample.resourceArn,
-        sample.sessionId,
-        Math.round(sample.startedAt),
-        Math.round(sample.at),
-        sample.cpuSeconds,
-        Math.round(sample.memoryHighWaterBytes),
-        sample.final,
-      ],
-    );
-  }
+  const metered: Metered[] = [];
+  // In order of ids, so that two servers never wait for each other in a circle.
+  for (const [, group] of [...Map.groupBy(samples, ({ sandboxId }) => sandboxId)].sort(([a], [b]) => (a < b ? -1 : 1)))
+    metered.push(...(await applyTo(tx, group)));
+  await addMetered(tx, metered);
 }
 
-function merge(a: UsageSample, b: UsageSample): UsageSample {
-  return {
-    ...a,
-    at: Math.max(a.at, b.at),
-    cpuSeconds: Math.max(a.cpuSeconds, b.cpuSeconds),
-    memoryHighWaterBytes: Math.max(a.memoryHighWaterBytes, b.memoryHighWaterBytes),
-    final: a.final || b.final,
-  };
+/** What was used is the sandbox's whose samples these are. */
+async function applyTo(tx: Executor, samples: readonly UsageSample[]): Promise<Metered[]> {
+  const [first] = samples;
+  if (!first) return [];
+  const { sandboxId, kind, accountId, resourceArn, sessionId } = first;
+  await tx.execute(
+    `INSERT INTO session_usage (sandbox_id, kind, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds,
+       memory_high_water_bytes, final)
+     VALUES ($1, $2, $3, $4, $5, $6, $6, 0, 0, false) ON CONFLICT DO NOTHING`,
+    [sandboxId, kind, accountId, resourceArn, sessionId, Math.round(first.startedAt)],
+  );
+  const [row] = await tx.query<Billed>(BILLED, [sandboxId]);
+  if (!row) return [];
+  const metered: Metered[] = [];
+  let billed = row;
+  for (const sample of samples) {
+    const step = billUpTo(billed, sample);
+    billed = step.billed;
+    const whose = { accountId, piece: kind, resourceArn, sessionId, userId: '' };
+    for (const { day, memoryKibSeconds, cpuMicros } of step.use)
+      metered.push(
+        { day, ...whose, unit: 'memory-kib-seconds', quantity: memoryKibSeconds },
+        { day, ...whose, unit: 'cpu-microseconds', quantity: cpuMicros },
+      );
+  }
+  await tx.execute(
+    `UPDATE session_usage SET last_sample_at = greatest(last_sample_at, $2), cpu_seconds = greatest(cpu_seconds, $3),
+       memory_high_water_bytes = $4, final = final OR $5, billed_seconds = $6, billed_cpu_micros = $7
+     WHERE sandbox_id = $1`,
+    [
+      sandboxId,
+      Math.round(Math.max(...samples.map(({ at }) => at))),
+      Math.max(...samples.map(({ cpuSeconds }) => cpuSeconds)),
+      ...[billed.memoryHighWaterBytes, samples.some(({ final }) => final), billed.seconds, billed.cpuMicros],
+    ],
+  );
+  return metered;
 }
+
+const BILLED = `
+  SELECT started_at AS "startedAt", billed_seconds AS seconds, billed_cpu_micros AS "cpuMicros",
+    memory_high_water_bytes AS "memoryHighWaterBytes"
+  FROM session_usage WHERE sandbox_id = $1 FOR UPDATE`;
 
 /** What one sandbox of a session had used when it was last looked at. */
 export interface SessionUsage {

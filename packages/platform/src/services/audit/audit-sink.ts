@@ -1,5 +1,6 @@
 import type { AuditRecord } from '../../kernel/http/index.ts';
 import type { Sink } from '../../kernel/journal/index.ts';
+import { addMetered, counted, type Metered, type Unit } from '../../kernel/metering/index.ts';
 import type { Executor } from '../../kernel/storage/index.ts';
 import { number, object, orAbsent, type Shape, stored, text } from '../../kernel/stored-shape.ts';
 import { beginOf, type ChainedRow, type Head, hashOf, rowOf } from './audit-row.ts';
@@ -41,8 +42,33 @@ export const auditSink: Sink<AuditRecord> = {
       after: { seq, hash },
       at: last.at,
     };
+    await addMetered(tx, rows.flatMap(usesOf));
     await writeHeadFile(directory, step);
   },
+};
+
+/** What is billed by the request: each that succeeded is a row, so that none is counted twice or left out. */
+function usesOf({ operation, status, at, count, ...row }: ChainedRow): Metered[] {
+  const used = status < 400 ? USES[operation] : undefined;
+  if (used === undefined || row.accountId === null) return [];
+  const { accountId, resource, sessionId, onBehalfOf, principal } = row;
+  const whose = {
+    accountId,
+    resourceArn: (resource ?? '').split('/runtime-endpoint/')[0] ?? '',
+    sessionId: sessionId ?? '',
+    userId: onBehalfOf ?? principal ?? '',
+  };
+  const [unit, piece] = used;
+  return [{ ...counted(unit, whose, { at, quantity: count }), piece }];
+}
+
+const USES: Readonly<Partial<Record<string, readonly [Unit, piece: string]>>> = {
+  CreateEvent: ['memory-events', 'memory'],
+  RetrieveMemoryRecords: ['memory-retrievals', 'memory'],
+  InvokeAgentRuntime: ['invocations', 'runtime'],
+  InvokeHarness: ['invocations', 'runtime'],
+  InvokeCodeInterpreter: ['invocations', 'code-interpreter'],
+  InvokeBrowser: ['invocations', 'browser'],
 };
 
 async function lockHead(tx: Executor, chain: string): Promise<Head> {

@@ -1,4 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { nameOf } from '../../kernel/http/index.ts';
+import type { Meter } from '../../kernel/metering/index.ts';
 import {
   BEDROCK,
   type Model,
@@ -16,6 +18,7 @@ export const BEDROCK_RUNTIME_OPERATIONS = Object.keys(BEDROCK) as BedrockRuntime
 export interface BedrockRuntimeDeps {
   models: Models;
   tokens: ModelTokens;
+  meter: Meter;
   clock: Clock;
 }
 
@@ -23,30 +26,36 @@ export interface BedrockRuntimeDeps {
 export function createBedrockRuntimeService({
   models,
   tokens,
+  meter,
   clock,
 }: BedrockRuntimeDeps): Service<BedrockRuntimeOperation> {
   const resource = ({ modelId }: { modelId: string }, { region }: RequestContext): string => modelArn(modelId, region);
-  const modelOf = ({ modelId }: { modelId: string }): Model => {
+  const modelOf = ({ modelId }: { modelId: string }, { accountId, region, principal }: RequestContext): Model => {
     const model = modelFor(models, modelId);
-    return meteredModel(model, (usage) => tokens.add(model.name, usage));
+    const whose = { accountId, resourceArn: modelArn(modelId, region), userId: nameOf(principal) };
+    return meteredModel(model, (usage) => {
+      tokens.add(model.name, usage);
+      meter.count('input-tokens', whose, usage.input);
+      meter.count('output-tokens', whose, usage.output);
+    });
   };
   return {
     operations: {
       Converse: {
         resource,
-        handle: async (input, ctx) => BEDROCK.Converse(input, modelOf(input), ctx, clock),
+        handle: async (input, ctx) => BEDROCK.Converse(input, modelOf(input, ctx), ctx, clock),
       },
       ConverseStream: {
         resource,
-        handle: async (input, ctx) => BEDROCK.ConverseStream(input, modelOf(input), ctx, clock),
+        handle: async (input, ctx) => BEDROCK.ConverseStream(input, modelOf(input, ctx), ctx, clock),
       },
       InvokeModel: {
         resource,
-        handle: async (input, ctx) => BEDROCK.InvokeModel(input, modelOf(input), ctx, clock),
+        handle: async (input, ctx) => BEDROCK.InvokeModel(input, modelOf(input, ctx), ctx, clock),
       },
       InvokeModelWithResponseStream: {
         resource,
-        handle: async (input, ctx) => BEDROCK.InvokeModelWithResponseStream(input, modelOf(input), ctx, clock),
+        handle: async (input, ctx) => BEDROCK.InvokeModelWithResponseStream(input, modelOf(input, ctx), ctx, clock),
       },
     },
     port: undefined,

@@ -5,9 +5,9 @@ import { BEDROCK_RUNTIME_OPERATIONS, type BedrockRuntimeOperation, createBedrock
 /** Bedrock Runtime: agents written for models of Bedrock reach the models that the configuration names. */
 export const module: ServiceModule<'bedrock-runtime', BedrockRuntimeOperation> = {
   operations: BEDROCK_RUNTIME_OPERATIONS,
-  create({ models, clock }) {
+  create({ models, meter, clock }) {
     const tokens = new ModelTokens();
-    const service = createBedrockRuntimeService({ models, tokens, clock });
+    const service = createBedrockRuntimeService({ models, tokens, meter, clock });
     const label = 'model';
     return {
       ...service,

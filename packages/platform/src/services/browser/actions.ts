@@ -2,19 +2,19 @@ import type { data } from '@agentplatform/contract';
 import type { CdpClient } from './cdp-client.ts';
 import { type Key, keyOf, modifierBit } from './key-names.ts';
 
-/** At most so many open pages are asked whether they are in front. */
-const MAX_ASKED = 50;
-
-type Target = { targetId: string; type: string; url: string };
 type Point = { x: number; y: number };
 type Outcome = { status: 'SUCCESS' | 'FAILED'; error?: string; data?: Uint8Array };
 
 /**
- * What InvokeBrowser does to the page in front: as a person with a mouse and a keyboard would. An action that the browser cannot do is an
+ * What InvokeBrowser does to the page in front (`front`, its target): as a person with a mouse and a keyboard would. An action that the browser cannot do is an
  * answer that says so, and no error of the operation.
  */
-export async function invokeAction(action: data.BrowserAction, cdp: CdpClient): Promise<data.BrowserActionResult> {
-  const outcome = await attempt(action, cdp).catch(
+export async function invokeAction(
+  action: data.BrowserAction,
+  cdp: CdpClient,
+  front: string | undefined,
+): Promise<data.BrowserActionResult> {
+  const outcome = await attempt(action, cdp, front).catch(
     (error: unknown): Outcome => ({ status: 'FAILED', error: error instanceof Error ? error.message : String(error) }),
   );
   if (action.mouseClick) return { mouseClick: outcome };
@@ -27,8 +27,8 @@ export async function invokeAction(action: data.BrowserAction, cdp: CdpClient): 
   return { screenshot: outcome };
 }
 
-async function attempt(action: data.BrowserAction, cdp: CdpClient): Promise<Outcome> {
-  const page = await frontPage(cdp);
+async function attempt(action: data.BrowserAction, cdp: CdpClient, front: string | undefined): Promise<Outcome> {
+  const page = await frontPage(cdp, front);
   const mouse = (type: string, at: Point, more: object = {}): Promise<unknown> =>
     cdp.send('Input.dispatchMouseEvent', { type, ...at, ...more }, page);
   if (action.mouseClick) {
@@ -75,22 +75,10 @@ async function attempt(action: data.BrowserAction, cdp: CdpClient): Promise<Outc
   return { status: 'SUCCESS' };
 }
 
-/** The session of the browser's protocol with the page that is in front. */
-async function frontPage(cdp: CdpClient): Promise<string> {
-  const { targetInfos } = await cdp.send<{ targetInfos: Target[] }>('Target.getTargets');
-  // The parts of Chromium's own window are pages by name.
-  const pages = targetInfos.filter(({ type, url }) => type === 'page' && !url.startsWith('chrome://'));
-  let first: string | undefined;
-  for (const { targetId } of pages.slice(0, MAX_ASKED)) {
-    const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
-    first ??= sessionId;
-    if (pages.length === 1) break;
-    const expression = 'document.visibilityState';
-    const { result } = await cdp.send<{ result: { value?: unknown } }>('Runtime.evaluate', { expression }, sessionId);
-    if (result.value === 'visible') return sessionId;
-  }
-  if (first !== undefined) return first;
-  const { targetId } = await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' });
+/** The session of the browser's protocol with the page that is in front; a new one where there is none. */
+async function frontPage(cdp: CdpClient, front: string | undefined): Promise<string> {
+  const targetId =
+    front ?? (await cdp.send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })).targetId;
   return (await cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true })).sessionId;
 }
 

@@ -20,6 +20,8 @@ import { presignedQuery, type StreamPath, streamPath } from './stream-path.ts';
 export interface AutomationSocketsDeps {
   browsers: Pick<Browsers, 'get'>;
   sessions: Pick<BrowserSessions, 'lease'>;
+  /** Who hears what programs say to the browser of that session; undefined where nobody does. */
+  listener(sessionId: string): ((text: string) => void) | undefined;
   clock: Clock;
   region: string;
   /** Longest message either way, in bytes; how often a silent peer is asked whether it is there, and how long Chromium may take to answer, in ms. */
@@ -85,7 +87,7 @@ export class AutomationSockets implements SocketService {
           throw errors.conflict(`Automation of session ${sessionId} is turned off: a person has control.`, {
             remedy: 'Turn it on again with UpdateBrowserStream.',
           });
-        driving.stream = await this.#splice(opening, lease);
+        driving.stream = await this.#splice(opening, lease, this.#deps.listener(sessionId));
       } catch (error) {
         lease.release();
         throw error;
@@ -103,6 +105,7 @@ export class AutomationSockets implements SocketService {
   async #splice(
     { socket, head, key, signal, span, opened }: SocketOpening,
     lease: Lease,
+    onText: ((text: string) => void) | undefined,
   ): Promise<SplicedStream | undefined> {
     const { clock, streams } = this.#deps;
     span.handTo(lease.session);
@@ -127,6 +130,7 @@ export class AutomationSockets implements SocketService {
       agent,
       ...streams,
       clock,
+      onText,
       explain: async () =>
         (await exitedSoon(lease.sandbox))
           ? describeExit(lease.sandbox)

@@ -4,10 +4,13 @@ import type { SandboxRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { NamedNetworks, SandboxLimits } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import type { HealthCheck, Lease, SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/index.ts';
+import type { HealthCheck, Lease, SessionKey, SessionPlan, SessionRow, Sessions } from '../../kernel/sessions/index.ts';
 import type { Browser } from './browser.ts';
 import { BrowserHost, USUAL_VIEW_PORT } from './browser-host.ts';
 import { type BrowserImage, ImageUnderWay } from './browser-image.ts';
+import { CdpClient } from './cdp-client.ts';
+import { type ProfileState, writeState } from './profiles/profile-state.ts';
+import type { Recordings } from './recording/recordings.ts';
 import { BROWSER_SESSIONS } from './session-kind.ts';
 import type { AskedSession, SessionRecord, SessionRecords } from './session-records.ts';
 
@@ -25,6 +28,9 @@ export interface BrowserSessionsDeps {
   warm: number;
   region: string;
   clock: Clock;
+  recordings: Pick<Recordings, 'begin'>;
+  /** What the profile of that id holds. Rejects with ResourceNotFoundException. */
+  loadProfile(id: string, accountId: string): Promise<ProfileState>;
   /** `[0-9a-zA-Z]{1,40}`, fresh each time. */
   newSessionId(): string;
   log: Logger;
@@ -44,6 +50,8 @@ export type Wish = Partial<AskedSession>;
 
 export const DEFAULT_TIMEOUT_SECONDS = 3600;
 const PORT = 8080;
+/** How long it may take to give a browser what a profile holds. */
+const GIVE_MS = 60_000;
 
 /**
  * The sessions of browsers: started, found, stopped. An id that has ended never starts again. A session is there for who started it
@@ -76,12 +84,16 @@ export class BrowserSessions {
       createdAt: now,
       updatedAt: now,
     };
+    const { profileIdentifier } = asked;
+    const profile = profileIdentifier && (await this.#deps.loadProfile(profileIdentifier, accountId));
     await records.add(record);
     try {
       const plan = await this.#planOrExplain(browser, asked.timeoutSeconds);
       const lease = await sessions.acquire(keyOf(record), async () => plan, signal, span);
       try {
         await new BrowserHost(lease.connection).start(asked, signal);
+        if (profile) await this.#give(profile, lease, signal);
+        this.#record(browser, record);
       } catch (error) {
         await sessions.stop(keyOf(record));
         throw error;
@@ -183,6 +195,35 @@ export class BrowserSessions {
   async #live({ arn }: Browser): Promise<Set<string>> {
     const sessions = await this.#deps.sessions.everywhere(arn);
     return new Set(sessions.flatMap(({ sessionId, state }) => (state === 'ending' ? [] : sessionId)));
+  }
+
+  /** Goes on with the recordings of sessions that have outlived the server that began them. */
+  async recordAgain(browserOf: (row: SessionRow) => Promise<Browser | undefined>): Promise<void> {
+    const { sessions, records } = this.#deps;
+    for (const { row } of sessions.all()) {
+      if (row.kind !== BROWSER_SESSIONS) continue;
+      const browser = await browserOf(row);
+      if (!browser?.recording) continue;
+      const record = await records.get(row.accountId, browser.arn, row.sessionId);
+      if (record) this.#record(browser, record);
+    }
+  }
+
+  #record({ recording }: Browser, record: SessionRecord): void {
+    const lease = recording && this.#deps.sessions.tryAcquire(keyOf(record));
+    if (recording && lease) this.#deps.recordings.begin(record, recording, lease);
+  }
+
+  async #give(profile: ProfileState, lease: Lease, signal: AbortSignal): Promise<void> {
+    const cdp = await CdpClient.open(
+      lease.sandbox.address(PORT),
+      AbortSignal.any([signal, AbortSignal.timeout(GIVE_MS)]),
+    );
+    try {
+      await writeState(cdp, profile);
+    } finally {
+      cdp.close();
+    }
   }
 
   #roleEnvironment({ arn, executionRoleArn }: Browser, sandboxId: string): Record<string, string> {

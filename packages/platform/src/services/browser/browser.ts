@@ -1,4 +1,5 @@
 import type { control } from '@agentplatform/contract';
+import type { RecordingPlace } from './recording/recordings.ts';
 
 /** The browser that every account has without making one. */
 export const BUILT_IN = 'aws.browser.v1';
@@ -11,6 +12,8 @@ export interface BrowserDefinition {
   description: string | undefined;
   executionRoleArn: string | undefined;
   network: control.BrowserNetworkConfiguration;
+  /** Where its sessions are recorded; absent for nowhere. */
+  recording?: RecordingPlace | undefined;
 }
 
 /** A browser: what its sessions may reach, and in whose name. */

@@ -1,18 +1,21 @@
 import { type control, errors } from '@agentplatform/contract';
 import { checkPassedRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { NamedNetworks } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
 import { type Database, fromResource, nameTaken, ResourceStore } from '../../kernel/storage/index.ts';
 import { object, orAbsent, stored, text, wire } from '../../kernel/stored-shape.ts';
 import { BROWSER_KIND, type Browser, type BrowserDefinition, BUILT_IN, browserArn } from './browser.ts';
+import { recordingPlace } from './recording/recordings.ts';
 import { refuseUnserved } from './unserved.ts';
 
 export interface BrowsersDeps {
   database: Database;
   sessions: Sessions;
   networks: Pick<NamedNetworks, 'check'>;
+  objects: Pick<ObjectWriter, 'hasBucket'>;
   roleExists(roleArn: string): Promise<boolean>;
   clock: Clock;
   newIdSuffix(): string;
@@ -24,6 +27,7 @@ const KEPT = stored<BrowserDefinition>(
     network: wire<BrowserDefinition['network']>(),
     description: orAbsent(text),
     executionRoleArn: orAbsent(text),
+    recording: orAbsent(object({ bucket: text, prefix: text })),
   }),
 );
 
@@ -52,6 +56,7 @@ export class Browsers {
     networks.check(call.networkConfiguration);
     if (call.executionRoleArn !== undefined)
       await checkPassedRole(ctx, { roleArn: call.executionRoleArn, field: 'executionRoleArn' }, this.#deps);
+    const recording = await recordingPlace(call.recording, ctx, this.#deps.objects);
     const id = `${call.name}-${newIdSuffix()}`;
     try {
       const made = await this.#store.create({
@@ -63,6 +68,7 @@ export class Browsers {
           description: call.description,
           executionRoleArn: call.executionRoleArn,
           network: call.networkConfiguration,
+          recording,
         },
         tags: call.tags ?? {},
       });

@@ -1,7 +1,10 @@
+import { objectWriter } from '../../kernel/objects/index.ts';
 import { NamedNetworks, subnetMap } from '../../kernel/sandbox/index.ts';
+import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import { browserMigrations, browserRetention, createBrowserService } from './index.ts';
 import { BROWSER_OPERATIONS, type BrowserOperation } from './operations.ts';
+import { PROFILE_OPERATIONS, type ProfileOperation } from './profiles/profile-operations.ts';
 import { BROWSER_SESSIONS, explainStart } from './session-kind.ts';
 
 const SUBNETS = 'browser.subnets';
@@ -11,13 +14,13 @@ const PING_INTERVAL_MS = 30_000;
 const HANDSHAKE_MS = 20_000;
 
 /** Browsers, in the sandboxes that the configuration describes. */
-export const module: ServiceModule<'browser', BrowserOperation> = {
-  operations: BROWSER_OPERATIONS,
+export const module: ServiceModule<'browser', BrowserOperation | ProfileOperation> = {
+  operations: [...BROWSER_OPERATIONS, ...PROFILE_OPERATIONS],
   migrations: browserMigrations,
   retention: (database, { sessionsMs }) => [browserRetention(database, sessionsMs)],
-  create(kernel) {
+  async create(kernel) {
     const { config, network, identifiers } = kernel;
-    const { subnets = '', prepare, warmSessions } = config.browser;
+    const { subnets = '', prepare, warmSessions, embedders = '' } = config.browser;
     const service = createBrowserService({
       ...kernel,
       limits: config.sandbox.limits,
@@ -30,6 +33,10 @@ export const module: ServiceModule<'browser', BrowserOperation> = {
         pingIntervalMs: PING_INTERVAL_MS,
         handshakeMs: HANDSHAKE_MS,
       },
+      viewKey: await platformKey(kernel.secrets, kernel.accountId, 'live-views'),
+      objects: objectWriter(kernel.objects),
+      keys: kernel.iam.keys,
+      embedders: embedders.replaceAll(',', ' '),
       roleEnvironment: (role) => kernel.sandboxCredentials.environment(role),
       newIdSuffix: identifiers.suffix,
       newSessionId: () => identifiers.session().replaceAll('-', ''),

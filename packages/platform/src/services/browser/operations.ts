@@ -3,11 +3,13 @@ import { ownerOf } from '../../kernel/auth/index.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
 import { invokeAction } from './actions.ts';
 import { type Browser, browserArn, browserIdOf } from './browser.ts';
-import { USUAL_VIEW_PORT } from './browser-host.ts';
+import { BrowserHost, USUAL_VIEW_PORT } from './browser-host.ts';
 import type { BrowserSessions } from './browser-sessions.ts';
 import type { Browsers } from './browsers.ts';
 import { callerOf } from './callers.ts';
 import { CdpClient } from './cdp-client.ts';
+import { profileArn } from './profiles/profiles.ts';
+import { recordingUri } from './recording/recordings.ts';
 import type { SessionRecord } from './session-records.ts';
 import { streamAddress } from './stream-path.ts';
 import { refuseUnserved } from './unserved.ts';
@@ -15,8 +17,8 @@ import { refuseUnserved } from './unserved.ts';
 export interface BrowserOperationsDeps {
   browsers: Browsers;
   sessions: BrowserSessions;
-  /** Ends the connections of programs to a session. */
-  cut(sessionId: string): void;
+  /** Whether programs may drive a session was changed: tells all who are connected to it. */
+  automationChanged(sessionId: string, status: data.AutomationStreamStatus): void;
   paginator: Paginator;
   clock: { now(): number };
   region: string;
@@ -46,7 +48,7 @@ const PORT = 8080;
 
 /** The `browsers` operations of the wire API. */
 export function browserOperations(deps: BrowserOperationsDeps): HandlersOf<BrowserOperation> {
-  const { browsers, sessions, cut, paginator, clock, region } = deps;
+  const { browsers, sessions, automationChanged, paginator, clock, region } = deps;
   const arnOf = (id: string, ctx: RequestContext): string => browserArn(id, region, ctx.accountId);
   const any = (_input: unknown, ctx: RequestContext): string => arnOf('*', ctx);
   const one = (input: { browserId: string }, ctx: RequestContext): string => arnOf(input.browserId, ctx);
@@ -97,10 +99,17 @@ export function browserOperations(deps: BrowserOperationsDeps): HandlersOf<Brows
       async handle(input, ctx) {
         refuseUnserved(input);
         const browser = await find(input, ctx);
-        const { name, sessionTimeoutSeconds, viewPort } = input;
+        const { name, sessionTimeoutSeconds, viewPort, profileConfiguration } = input;
+        const profileIdentifier = profileConfiguration?.profileIdentifier;
+        if (profileIdentifier !== undefined)
+          await ctx.require(
+            'bedrock-agentcore:StartBrowserSession',
+            profileArn(profileIdentifier, region, ctx.accountId),
+          );
         const wish = {
           ...(name === undefined ? {} : { name }),
           ...(sessionTimeoutSeconds === undefined ? {} : { timeoutSeconds: sessionTimeoutSeconds }),
+          ...(profileIdentifier === undefined ? {} : { profileIdentifier }),
           viewPort: viewPort ?? USUAL_VIEW_PORT,
         };
         const owner = ownerOf(ctx.principal);
@@ -122,6 +131,8 @@ export function browserOperations(deps: BrowserOperationsDeps): HandlersOf<Brows
           ...sessionSummary(browser, record, live),
           sessionTimeoutSeconds: record.asked.timeoutSeconds,
           viewPort: record.asked.viewPort,
+          ...profileOf(record),
+          ...(browser.recording ? { sessionReplayArtifact: recordingUri(browser.recording, record.sessionId) } : {}),
           streams: streamsOf(browser, record, ctx),
         };
       },
@@ -156,7 +167,7 @@ export function browserOperations(deps: BrowserOperationsDeps): HandlersOf<Brows
         const { lease, record } = await sessions.lease(browser, callerOf(browser, ctx), input.sessionId, ctx.signal);
         try {
           const now = await sessions.setAutomation(record, status);
-          if (status === 'DISABLED') cut(record.sessionId);
+          automationChanged(record.sessionId, status);
           return {
             browserIdentifier: browser.id,
             sessionId: record.sessionId,
@@ -177,7 +188,8 @@ export function browserOperations(deps: BrowserOperationsDeps): HandlersOf<Brows
         let cdp: CdpClient | undefined;
         try {
           cdp = await CdpClient.open(lease.sandbox.address(PORT), signal);
-          return { sessionId: input.sessionId, result: await invokeAction(input.action, cdp) };
+          const [front] = await new BrowserHost(lease.connection).pages(signal);
+          return { sessionId: input.sessionId, result: await invokeAction(input.action, cdp, front?.id) };
         } finally {
           cdp?.close();
           lease.release();
@@ -187,14 +199,24 @@ export function browserOperations(deps: BrowserOperationsDeps): HandlersOf<Brows
   };
 }
 
+function profileOf({ asked }: SessionRecord): Pick<data.GetBrowserSessionResponse, 'profileConfiguration'> {
+  const { profileIdentifier } = asked;
+  return profileIdentifier === undefined ? {} : { profileConfiguration: { profileIdentifier } };
+}
+
 function view(browser: Browser): control.GetBrowserResponse {
   return {
     ...summary(browser),
     name: browser.name,
     executionRoleArn: browser.executionRoleArn,
     networkConfiguration: browser.network,
+    recording: recordingView(browser),
     lastUpdatedAt: new Date(browser.updatedAt),
   };
+}
+
+function recordingView({ recording }: Browser): control.RecordingConfig | undefined {
+  return recording && { enabled: true, s3Location: recording };
 }
 
 function summary({ id, arn, name, description, createdAt, updatedAt }: Browser): control.BrowserSummary {
@@ -228,5 +250,6 @@ function streamsOf(
   const path = { browserId: id, sessionId };
   return {
     automationStream: { streamEndpoint: streamAddress(origin, path, 'automation'), streamStatus: automation },
+    liveViewStream: { streamEndpoint: streamAddress(origin, path, 'live-view') },
   };
 }

@@ -4,7 +4,15 @@ import { refuseUnserved, UNSERVED } from './unserved.ts';
 
 /** Members that have an effect, by the operation that takes them. */
 const SERVED = {
-  CreateBrowserRequest: ['name', 'description', 'executionRoleArn', 'networkConfiguration', 'clientToken', 'tags'],
+  CreateBrowserRequest: [
+    'name',
+    'description',
+    'executionRoleArn',
+    'networkConfiguration',
+    'clientToken',
+    'tags',
+    'recording',
+  ],
   StartBrowserSessionRequest: [
     'traceId',
     'traceParent',
@@ -12,6 +20,7 @@ const SERVED = {
     'name',
     'sessionTimeoutSeconds',
     'viewPort',
+    'profileConfiguration',
     'clientToken',
   ],
 } as const;
@@ -33,12 +42,12 @@ describe('members of the wire', () => {
   );
 
   it('that ask for nothing are taken', () => {
-    refuseUnserved({ recording: { enabled: false }, browserSigning: { enabled: false }, extensions: [] });
+    refuseUnserved({ browserSigning: { enabled: false }, extensions: [] });
     refuseUnserved({});
     for (const member of UNSERVED)
       expect(() => refuseUnserved({ [member]: [{}] })).toThrow(
         expect.objectContaining({ message: expect.stringContaining(member) }),
       );
-    expect(() => refuseUnserved({ recording: { enabled: true } })).toThrow('recording');
+    expect(() => refuseUnserved({ browserSigning: { enabled: true } })).toThrow('browserSigning');
   });
 });

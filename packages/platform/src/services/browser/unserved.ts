@@ -2,10 +2,8 @@ import { errors } from '@agentplatform/contract';
 
 /** Members of the wire that nothing here would heed. */
 export const UNSERVED = [
-  'recording',
   'browserSigning',
   'extensions',
-  'profileConfiguration',
   'proxyConfiguration',
   'enterprisePolicies',
   'certificates',

@@ -38,7 +38,7 @@ export interface CodePlace {
 /** What is kept of a function beside its name. */
 export interface FunctionData extends FunctionSettings {
   code: FunctionCode;
-  /** ARNs of the memories that whoever set its environment gave it (`kernel/auth/given-memories.ts`); absent in one of before November 2026. */
+  /** ARNs of the memories that whoever set its environment gave it (`kernel/auth/given-resources.ts`); absent in one of before November 2026. */
   given?: readonly string[];
   /** Another with each change, also where a function of this name was deleted and made again; sandboxes are those of one revision. */
   revision: string;

@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { checkPassedRole, givenMemories } from '../../kernel/auth/index.ts';
+import { checkPassedRole, givenResources } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Caller } from '../../kernel/service.ts';
 import {
@@ -159,7 +159,7 @@ export class Functions {
 
   #given(environment: Record<string, string>, caller: Caller): Promise<string[]> {
     const { region } = this.#deps;
-    return givenMemories(caller, { texts: Object.values(environment), region, field: 'Environment' });
+    return givenResources(caller, { texts: Object.values(environment), region, field: 'Environment' });
   }
 
   #whole({ runtime, handler, role = '', ...more }: Partial<FunctionSettings>): FunctionSettings {

@@ -12,6 +12,7 @@ import {
 import type { Clock } from '../../kernel/clock.ts';
 import type { OpenEmbedder } from '../../kernel/embeddings/index.ts';
 import type { OperationCalls, PassService, RouteSet, SocketService } from '../../kernel/http/index.ts';
+import type { Meter } from '../../kernel/metering/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { objectReader } from '../../kernel/objects/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
@@ -36,6 +37,7 @@ import type { SessionLife } from './mcp/mcp-sessions.ts';
 import { Prompts } from './mcp/prompts.ts';
 import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
 import { Resources } from './mcp/resources.ts';
+import { isSearch } from './mcp/search-tool.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
 import { BackendSigning } from './outbound/backend-signing.ts';
 import { ListingConsents } from './outbound/listing-consents.ts';
@@ -72,7 +74,7 @@ import { TARGET_OPERATIONS, targetOperations } from './targets/target-operations
 import { TargetQuota } from './targets/target-quota.ts';
 import { Targets } from './targets/targets.ts';
 import { BackendRequests, noSockets, TrafficRequests } from './traffic/index.ts';
-import { type ModelUse, usageRoutes } from './usage/index.ts';
+import { callerOf, type ModelUse, usageRoutes } from './usage/index.ts';
 
 export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 export { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
@@ -118,6 +120,7 @@ export interface GatewayServiceDeps {
   /** Absent: search is by words alone. */
   openEmbedder?: OpenEmbedder | undefined;
   life: SessionLife;
+  meter: Meter;
   refusalOf(url: string): Promise<string | undefined>;
   newIdSuffix(): string;
   region: string;
@@ -197,6 +200,10 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const limited = new LimitedRequests({ permits, connections: places });
   const servers = new McpServers({
     ...{ ...deps, tools, asked, kinds, gate, onSessionEnd: (id) => connections.endSession(id) },
+    onCall: ({ accountId, arn }, tool, principal) =>
+      deps.meter.count(isSearch(tool) ? 'gateway-searches' : 'gateway-calls', {
+        ...{ accountId, resourceArn: arn, userId: callerOf(principal) },
+      }),
     calls: new ToolCalls({ ...deps, kinds, asked, search, gate }),
     prompts: new Prompts({ ...deps, kinds, asked }),
     resources: new Resources({ ...deps, kinds, asked }),

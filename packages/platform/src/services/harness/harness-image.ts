@@ -70,7 +70,7 @@ export class HarnessImage {
     const { images, provider, sourceDir, cacheDir, recordDir } = this.#deps;
     const signal = this.#stop.signal;
     const { digest: node } = await images.bases.ensure(`node:${process.versions.node.split('.')[0]}`, signal);
-    const named = { name: 'harness-npm', sourceDir: join(sourceDir, 'npm'), what: 'The image of harness sessions' };
+    const named = { name: 'npm', sourceDir: join(sourceDir, 'npm'), what: 'The image of harness sessions' };
     const packages = await npmTree(cacheDir, named, { signal, step });
     const host = join(sourceDir, 'host');
     const program = await hashOf(host);

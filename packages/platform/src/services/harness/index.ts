@@ -1,8 +1,11 @@
 import { join } from 'node:path';
-import type { Iam } from '../../kernel/auth/index.ts';
+import type { OperationCalls } from '../../kernel/http/index.ts';
 import { ModelTokens } from '../../kernel/models/index.ts';
+import type { Topics } from '../../kernel/notifications/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { SessionPlan, SessionRow, Sessions } from '../../kernel/sessions/index.ts';
+import type { FunctionCaller } from '../functions/index.ts';
+import type { MemoryPort } from '../memory/index.ts';
 import { ConversationStore } from './conversations/conversation-store.ts';
 import { HarnessImage, type HarnessImageDeps } from './harness-image.ts';
 import {
@@ -23,6 +26,9 @@ import { Harnesses, type HarnessesDeps } from './harnesses/harnesses.ts';
 import { HarnessInvocations } from './invoke-harness.ts';
 import { HarnessModels, type HarnessModelsDeps } from './models/harness-models.ts';
 import { type HarnessPlanDeps, harnessPlan } from './session-plan.ts';
+import type { HarnessRoleDeps } from './tools/harness-role.ts';
+import { SessionsOfTools } from './tools/sessions-of-tools.ts';
+import { ToolServers, type ToolServersDeps } from './tools/tool-servers.ts';
 
 export { HARNESS_OPERATIONS, type HarnessOperation } from './harnesses/harness-operations.ts';
 export { harnessMigrations, harnessRetention } from './tables.ts';
@@ -32,11 +38,17 @@ export interface HarnessServiceDeps
     HarnessModelsDeps,
     HarnessPlanDeps,
     Omit<HarnessImageDeps, 'sourceDir' | 'recordDir'>,
-    Omit<HarnessesDeps, 'store' | 'prepare' | 'sessions'>,
+    Omit<HarnessesDeps, 'store' | 'prepare' | 'sessions' | 'memories' | 'topics'>,
+    Omit<ToolServersDeps, 'sessions'>,
     Pick<HarnessEndpointsDeps, 'quotas'>,
     Pick<HarnessOperationsDeps, 'paginator' | 'verifyToken' | 'takeInvocation'> {
   sessions: Sessions;
-  roleMay: Iam['roleMay'];
+  memory: Pick<MemoryPort, 'memories'>;
+  functions: FunctionCaller;
+  topics: Topics;
+  newUuid(): string;
+  calls: OperationCalls;
+  roles: HarnessRoleDeps;
   quotas: HarnessesDeps['quotas'] & HarnessEndpointsDeps['quotas'];
   dataDir: string;
   /** Whether the image is made when the service starts. */
@@ -50,6 +62,9 @@ export interface HarnessPort {
   imagesInUse(): Promise<string[]>;
   tokens: ModelTokens;
 }
+
+/** States of a version for which something is being made. */
+const PREPARING: ReadonlySet<string> = new Set(['CREATING', 'UPDATING']);
 
 const SOURCE = join(import.meta.dirname, '../../../../../images/harness');
 
@@ -68,23 +83,28 @@ export function createHarnessService(deps: HarnessServiceDeps): Service<HarnessO
         throw failedPart('The session', error);
       });
   };
-  const harnesses = new Harnesses({ ...deps, store, prepare: prepareVersion });
+  const harnesses = new Harnesses({
+    ...{ ...deps, store, prepare: prepareVersion },
+    memories: deps.memory.memories,
+    topics: deps.topics.arns,
+  });
   const endpoints = new HarnessEndpoints({ ...deps, harnesses, store });
   const models = new HarnessModels(deps);
   const tokens = new ModelTokens();
   const invocations = new HarnessInvocations({
     ...deps,
-    ...{ planFor, models, conversations: new ConversationStore(deps) },
+    ...{ planFor, models, conversations: new ConversationStore(deps), hooks: deps },
+    servers: new ToolServers({ ...deps, sessions: new SessionsOfTools() }),
     onUsage: (model, usage) => tokens.add(model, usage),
   });
   /** What stands ready for versions that no endpoint leads to is of no use; nor are sessions of what another server deleted. */
   const settle = async (arn: string): Promise<void> => {
     const family = await store.family(arn);
     if (!family) return deps.sessions.stopAll(arn, 'deleted');
-    const live = family.endpoints.flatMap(({ liveVersion, targetVersion }) =>
-      [liveVersion ?? [], targetVersion].flat(),
-    );
-    deps.sessions.pool.retain(arn, family.harness.deleting ? [] : live.map(String));
+    const live = family.endpoints.flatMap(({ liveVersion }) => liveVersion ?? []);
+    // What was made for a version that is about to be live is for its first session.
+    const coming = family.versions.flatMap(({ version, status }) => (PREPARING.has(status) ? version : []));
+    deps.sessions.pool.retain(arn, family.harness.deleting ? [] : [...live, ...coming].map(String));
   };
   deps.changes.subscribe([HARNESS_KIND, HARNESS_VERSION_KIND, HARNESS_ENDPOINT_KIND], async (changed) => {
     const live = deps.sessions

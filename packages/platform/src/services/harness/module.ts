@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { errors } from '@agentplatform/contract';
 import { createJwtAuthenticator, createOidcDiscovery } from '../../kernel/auth/index.ts';
 
 import { RateLimiter } from '../../kernel/http/index.ts';
+import { createTopics } from '../../kernel/notifications/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
@@ -15,12 +17,12 @@ import {
 import { explainStart, HARNESS_SESSIONS } from './session-kind.ts';
 
 /** Harnesses, in the sandboxes that the configuration describes. */
-export const module: ServiceModule<'harness', HarnessOperation, 'identity' | 'secrets'> = {
+export const module: ServiceModule<'harness', HarnessOperation, 'functions' | 'identity' | 'memory' | 'secrets'> = {
   operations: HARNESS_OPERATIONS,
-  needs: ['identity', 'secrets'],
+  needs: ['functions', 'identity', 'memory', 'secrets'],
   migrations: harnessMigrations,
   retention: (database, { sessionsMs }) => [harnessRetention(database, sessionsMs)],
-  create(kernel, { identity, secrets }) {
+  create(kernel, { functions, identity, memory, secrets }) {
     const { config, outbound, clock, identifiers, iam, network } = kernel;
     const jwt = createJwtAuthenticator({
       discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }),
@@ -29,12 +31,21 @@ export const module: ServiceModule<'harness', HarnessOperation, 'identity' | 'se
     const rates = new RateLimiter(config.quotas.invocationsPerSecond, clock);
     const service = createHarnessService({
       ...kernel,
-      ...{ identity, network, outbound: outbound.apart(), roleMay: iam.roleMay, quotas: config.quotas },
+      ...{ identity, network, outbound: outbound.apart(), functions, memory, quotas: config.quotas },
+      roles: { roles: iam, keys: iam.keys },
+      ownEndpoint: () => kernel.reach.endpoint ?? '',
+      topics: createTopics({
+        webhooks: config.notifications.webhooks ?? new Map(),
+        ...(config.notifications.key === undefined ? {} : { key: config.notifications.key }),
+        outbound: kernel.ownOutbound,
+        ...{ clock, newId: identifiers.request },
+      }),
+      newUuid: identifiers.request,
       limits: config.sandbox.limits,
       pooled: config.pool.maxPerVersion,
       timeoutMs: config.models.timeoutSeconds * 1000,
       dataDir: config.data,
-      cacheDir: kernel.cache.path,
+      cacheDir: join(kernel.cache.path, 'harness'),
       prepare: config.harness.prepare === 'on',
       readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
       readObject: objectReader(kernel.objects),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../kernel/clock.ts';
 import { jobMigrations } from '../../kernel/jobs/index.ts';
+import { meteringMigrations } from '../../kernel/metering/index.ts';
 import type { Reranker } from '../../kernel/models/index.ts';
 import { migrate, storageMigrations } from '../../kernel/storage/index.ts';
 import { silent, type TemporaryDatabase, temporaryPglite } from '../../kernel/storage/testing/databases.ts';
@@ -13,7 +14,11 @@ let temporary: TemporaryDatabase;
 
 beforeAll(async () => {
   temporary = await temporaryPglite();
-  await migrate(temporary.database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], silent);
+  await migrate(
+    temporary.database,
+    [...storageMigrations, ...jobMigrations, ...meteringMigrations, ...memoryMigrations],
+    silent,
+  );
   const at = new Date();
   for (const [index, content] of TEXTS.entries()) {
     const place = { memoryId: 'm', strategyId: 's', namespace: '/n' };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { jobMigrations } from '../../kernel/jobs/index.ts';
+import { meteringMigrations } from '../../kernel/metering/index.ts';
 import { keepStatistics, migrate, storageMigrations } from '../../kernel/storage/index.ts';
 import { silent, type TemporaryDatabase, temporaryPglite } from '../../kernel/storage/testing/databases.ts';
 import { memoryMigrations } from './tables.ts';
@@ -7,7 +8,11 @@ import { memoryMigrations } from './tables.ts';
 let temporary: TemporaryDatabase;
 beforeAll(async () => {
   temporary = await temporaryPglite();
-  await migrate(temporary.database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], silent);
+  await migrate(
+    temporary.database,
+    [...storageMigrations, ...jobMigrations, ...meteringMigrations, ...memoryMigrations],
+    silent,
+  );
 });
 afterAll(() => temporary?.dispose());
 

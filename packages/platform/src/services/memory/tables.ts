@@ -1,5 +1,5 @@
 import type { Migration } from '../../kernel/storage/index.ts';
-import { memoryUsageMigration } from './usage-tables.ts';
+import { memoryMeteredMigration, memoryUsageMigration } from './usage-tables.ts';
 
 /**
  * Event payloads are kept as JSON text, not jsonb: jsonb refuses U+0000, and a log gives back exactly what it was given.
@@ -161,4 +161,5 @@ export const memoryMigrations: Migration[] = [
       ALTER TABLE memory_records ADD COLUMN words tsvector GENERATED ALWAYS AS (to_tsvector(language, content)) STORED;
       CREATE INDEX memory_records_words ON memory_records USING gin (words);`,
   },
+  memoryMeteredMigration,
 ];

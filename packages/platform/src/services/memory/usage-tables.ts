@@ -51,3 +51,18 @@ export const memoryUsageMigration: Migration = {
     WHEN (OLD.content IS DISTINCT FROM NEW.content OR OLD.metadata IS DISTINCT FROM NEW.metadata)
     EXECUTE FUNCTION memory_records_changed();`,
 };
+
+/** Records that are made are billed, whoever makes them, in the transaction that makes them. */
+export const memoryMeteredMigration: Migration = {
+  id: 'memory/0011-metered',
+  sql: `
+  CREATE FUNCTION memory_records_metered() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO metered AS m (day, account_id, piece, resource_arn, session_id, user_id, unit, quantity)
+      SELECT (now() AT TIME ZONE 'UTC')::date, r.account_id, 'memory', r.arn, '', '', 'memory-records', count(*)
+      FROM changed JOIN resources r ON r.id = changed.memory_id AND r.kind = 'memory' GROUP BY r.account_id, r.arn ORDER BY 2, 4
+      ON CONFLICT (account_id, day, resource_arn, session_id, user_id, piece, unit) DO UPDATE SET quantity = m.quantity + excluded.quantity;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER memory_records_metered AFTER INSERT ON memory_records REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION memory_records_metered();`,
+};

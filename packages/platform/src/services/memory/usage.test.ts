@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import { jobMigrations } from '../../kernel/jobs/index.ts';
+import { meteringMigrations } from '../../kernel/metering/index.ts';
 import { type Database, storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { addBranch, keepSession } from './event-store.ts';
@@ -51,7 +52,7 @@ async function used(database: Database, memoryId: string): Promise<number | unde
 
 describeDatabases(
   'what a memory takes up',
-  [...storageMigrations, ...jobMigrations, ...memoryMigrations],
+  [...storageMigrations, ...jobMigrations, ...meteringMigrations, ...memoryMigrations],
   (database) => {
     it('is counted with its rows, alone and in groups, and given back with them', async () => {
       const writer = new EventWriter(database());

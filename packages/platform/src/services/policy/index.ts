@@ -12,6 +12,7 @@ import { Decisions, SESSION_HEADER } from './decisions/decisions.ts';
 import type { PolicyGateway, PolicyGateways } from './decisions/policy-gateway.ts';
 import { PolicyProblems } from './decisions/policy-problems.ts';
 import { PolicySets } from './decisions/policy-sets.ts';
+import type { PolicyAnalysis } from './engine/analyse.ts';
 import type { PolicyEvaluator } from './engine/door.ts';
 import { ENGINE_OPERATIONS, type EngineOperation, engineOperations } from './engines/engine-operations.ts';
 import { Engines, holdEngine } from './engines/engines.ts';
@@ -25,7 +26,7 @@ import { Generations } from './generations/generations.ts';
 import { GuardrailScores } from './guardrails/guardrail-scores.ts';
 import type { GuardrailProvider } from './guardrails/guardrails.ts';
 import { Policies } from './policies/policies.ts';
-import { type Analyse, PolicyChecking } from './policies/policy-checking.ts';
+import { PolicyChecking } from './policies/policy-checking.ts';
 import { POLICY_OPERATIONS, type PolicyOperation, policyOperations } from './policies/policy-operations.ts';
 import { decisionRoutes } from './report/decision-routes.ts';
 import { CarriedSessions } from './sessions/carried-sessions.ts';
@@ -69,7 +70,7 @@ export interface PolicyServiceDeps {
   evaluator: PolicyEvaluator;
   /** The Cedar schema of a gateway. */
   schemaOf(gateway: PolicyGateway): string;
-  analyse: Analyse;
+  analysis: Pick<PolicyAnalysis, 'analyse' | 'close'>;
   /** 32 secret bytes that all servers of one database share. */
   carriedKey: Uint8Array;
   guardrails: GuardrailProvider;
@@ -97,7 +98,7 @@ export function createPolicyService(deps: PolicyServiceDeps): Service<PolicyServ
   const sets = new PolicySets({ ...deps, engines, policies });
   const sessions = new PolicySessions(deps);
   const problems = new PolicyProblems({ ...deps, sets, gateways });
-  const checking = new PolicyChecking({ ...deps, engines, policies, sets, gateways });
+  const checking = new PolicyChecking({ ...deps, analyse: deps.analysis.analyse, engines, policies, sets, gateways });
   new Generating({ ...deps, generations, gateways, sets, checking });
   const scores = new GuardrailScores(deps);
   const decisions = new Decisions({ ...deps, sets, sessions, scores });
@@ -128,6 +129,9 @@ export function createPolicyService(deps: PolicyServiceDeps): Service<PolicyServ
       carried: new CarriedSessions({ ...deps, key: deps.carriedKey }),
     },
     start: async () => undefined,
-    stop: () => deps.evaluator.close(),
+    stop: async () => {
+      await deps.analysis.close();
+      await deps.evaluator.close();
+    },
   };
 }

@@ -2,7 +2,7 @@ import { PolicyEngine, toolSchema } from '@agentplatform/policy-engine';
 import { platformKey } from '../../kernel/secrets/index.ts';
 import type { Kernel } from '../../open-kernel.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { analyse } from './engine/analyse.ts';
+import { PolicyAnalysis } from './engine/analyse.ts';
 import { schemaOf } from './engine/schema-of.ts';
 import { bedrockGuardrails } from './guardrails/bedrock.ts';
 import { builtInGuardrails } from './guardrails/built-in.ts';
@@ -37,7 +37,7 @@ export const module: ServiceModule<'policy', PolicyServiceOperation> = {
       ...kernel,
       evaluator,
       schemaOf: (gateway) => schemaOf(gateway, toolSchema),
-      analyse: analyse(),
+      analysis: new PolicyAnalysis(),
       carriedKey: await platformKey(kernel.secrets, kernel.accountId, 'policy-sessions'),
       guardrails: guardrailsOf(kernel),
       model: config.policy.model === undefined ? models.default : models.find(config.policy.model),

@@ -33,7 +33,7 @@ export interface RuntimeVersion {
   protocol: Protocol;
   /** PEM of the authority of the identity provider's certificates, as it was when the version was made; absent without one. */
   certificateAuthority?: string | undefined;
-  /** ARNs of the memories that whoever made the version gave it (`kernel/auth/given-memories.ts`); absent in one of before November 2026. */
+  /** ARNs of the memories that whoever made the version gave it (`kernel/auth/given-resources.ts`); absent in one of before November 2026. */
   given?: readonly string[];
   /** The call's own members, given back as they came. */
   definition: RuntimeDefinition;

@@ -4,7 +4,7 @@ import {
   type CertificateAuthorityDeps,
   certificateAuthority,
   checkPassedRole,
-  givenMemories,
+  givenResources,
 } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, imageProblem, type ResolvedImage } from '../../kernel/images/index.ts';
@@ -271,7 +271,7 @@ export class Runtimes {
     const texts = Object.values(environmentOf(definition).plain);
     return {
       certificateAuthority: await certificateAuthority(named, field, ctx, this.#deps),
-      given: await givenMemories(ctx, { texts, region: this.#deps.region, field: 'environmentVariables' }),
+      given: await givenResources(ctx, { texts, region: this.#deps.region, field: 'environmentVariables' }),
     };
   }
 

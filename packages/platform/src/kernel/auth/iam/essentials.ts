@@ -7,12 +7,17 @@ import type { AccessKey, Account, IamChange, Role } from './iam-records.ts';
 import type { RandomBytes, Sealer } from './ports.ts';
 import { defaultTrustPolicy } from './role-sessions.ts';
 
+/** `given`: those alone that whoever deployed an agent has given it. */
+export type ProviderUse = 'all' | 'given';
+
 export interface EssentialsDeps {
   sealer: Sealer;
   clock: Clock;
   random: RandomBytes;
   /** 12 digits; made up at first boot when not given. */
   accountId?: string;
+  /** Which credential providers the default role may use; all when not given. */
+  defaultRoleProviders?: ProviderUse;
   /** Told of what the account had lost and got back now. */
   onRestored?(what: string): void;
   /** Told of what an earlier version had made and is now as this version makes it. */
@@ -71,16 +76,24 @@ export async function ensureEssentials(directory: IamDirectory, deps: Essentials
 }
 
 /**
- * Gives the default role the rights of today where it still has, to the letter, those that an earlier version gave it. What somebody has changed
- * is theirs.
+ * Gives the default role the rights of today where it still has, to the letter, those that an earlier version or another configuration gave it. What
+ * somebody has changed is theirs.
  */
-async function renewDefaultRole(directory: IamDirectory, { onRenewed }: EssentialsDeps): Promise<void> {
-  const isFormer = (role: Role | undefined): role is Role => FORMER.has(digestOf(role?.policies[POLICY]));
+async function renewDefaultRole(
+  directory: IamDirectory,
+  { onRenewed, defaultRoleProviders = 'all' }: EssentialsDeps,
+): Promise<void> {
+  const wanted = DATA_PLANES[defaultRoleProviders];
+  const isFormer = (role: Role | undefined): role is Role => {
+    const own = role?.policies[POLICY];
+    const made = own !== undefined && Object.values(DATA_PLANES).includes(own);
+    return own !== wanted && (made || FORMER.has(digestOf(own)));
+  };
   if (!isFormer(directory.state.roles.get(DEFAULT_ROLE))) return;
   const renewed = await directory.update((state) => {
     const role = state.roles.get(DEFAULT_ROLE);
     if (!isFormer(role)) return { changes: [], result: false };
-    const data = { ...role, policies: { ...role.policies, [POLICY]: DATA_PLANE } };
+    const data = { ...role, policies: { ...role.policies, [POLICY]: wanted } };
     return { changes: [{ put: { kind: 'role', name: DEFAULT_ROLE, data } }], result: true };
   });
   if (renewed) onRenewed?.(`the policy "${POLICY}" of the role "${DEFAULT_ROLE}"`);
@@ -104,7 +117,7 @@ async function makeRootKey({ sealer, clock, random }: EssentialsDeps): Promise<A
   };
 }
 
-function makeDefaultRole(accountId: string, { clock, random }: EssentialsDeps): Role {
+function makeDefaultRole(accountId: string, { clock, random, defaultRoleProviders = 'all' }: EssentialsDeps): Role {
   return {
     roleName: DEFAULT_ROLE,
     roleId: newId('AROA', random),
@@ -112,7 +125,7 @@ function makeDefaultRole(accountId: string, { clock, random }: EssentialsDeps): 
     createdAt: clock.now(),
     description: 'What agents run as when nothing else is said',
     tags: {},
-    policies: { [POLICY]: DATA_PLANE },
+    policies: { [POLICY]: DATA_PLANES[defaultRoleProviders] },
     trustPolicy: defaultTrustPolicy(accountId),
     maxSessionSeconds: 43_200,
   };
@@ -122,64 +135,86 @@ const NAMESPACE = 'bedrock-agentcore:namespace';
 /** Holds for what the agent's own deployer has given it, and for nothing else of the account. */
 const GIVEN = { Bool: { 'agentplatform:ResourceIsGiven': 'true' } };
 
+/** For whom its workload access token speaks; nothing that pays. */
+const GET_CREDENTIALS = ['bedrock-agentcore:GetResourceApiKey', 'bedrock-agentcore:GetResourceOauth2Token'];
+/** Each is asked on three resources: the vault and the workload, which the token names, and the provider, which the agent chooses. */
+const USE_GIVEN_PROVIDERS = [
+  {
+    Sid: 'UseGivenProviders',
+    Effect: 'Allow',
+    Action: GET_CREDENTIALS,
+    Resource: '*',
+    Condition: GIVEN,
+  },
+  {
+    Effect: 'Allow',
+    Action: GET_CREDENTIALS,
+    Resource: ['token-vault/default', 'workload-identity-directory/default/workload-identity/*'].map(
+      (of) => `arn:aws:bedrock-agentcore:*:*:${of}`,
+    ),
+  },
+];
+
 /**
  * What an agent needs at work: use things, not make, change or delete them, nor manage access. Each action stands here in full, so that no operation of
  * tomorrow is among them unasked (`tests/security/whose-operations.test.ts`).
  */
-const DATA_PLANE = JSON.stringify({
-  Version: '2012-10-17',
-  Statement: [
-    {
-      Sid: 'UseDataPlane',
-      Effect: 'Allow',
-      Action: [
-        // For whom its workload access token speaks, of every provider; nothing that pays.
-        'bedrock-agentcore:GetResourceApiKey',
-        'bedrock-agentcore:GetResourceOauth2Token',
-        // Not the commands and shells in other sessions' sandboxes, nor their end, nor to speak for an end user or as another workload: an
-        // agent gets its own workload access token with each request, and ends its own session by its exit.
-        'bedrock-agentcore:InvokeAgentRuntime',
-        'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
-        'bedrock-agentcore:GetAgentCard',
-        'bedrock-agentcore:InvokeCodeInterpreter',
-        'bedrock-agentcore:InvokeGateway',
-        // Its own alone: what another has started asks for a right that this role does not have.
-        'bedrock-agentcore:StartCodeInterpreterSession',
-        'bedrock-agentcore:GetCodeInterpreterSession',
-        'bedrock-agentcore:ListCodeInterpreterSessions',
-        'bedrock-agentcore:StopCodeInterpreterSession',
-        'bedrock:InvokeModel',
-        'bedrock:InvokeModelWithResponseStream',
-        'lambda:InvokeFunction',
-      ],
-      Resource: '*',
-    },
-    {
-      Sid: 'UseGivenMemories',
-      Effect: 'Allow',
-      Action: [
-        'bedrock-agentcore:CreateEvent',
-        'bedrock-agentcore:GetEvent',
-        'bedrock-agentcore:ListEvents',
-        'bedrock-agentcore:ListSessions',
-        // Records whose ids it knows; for those of a place see below.
-        'bedrock-agentcore:GetMemoryRecord',
-        'bedrock-agentcore:DeleteMemoryRecord',
-        'bedrock-agentcore:BatchCreateMemoryRecords',
-        'bedrock-agentcore:BatchUpdateMemoryRecords',
-        'bedrock-agentcore:BatchDeleteMemoryRecords',
-      ],
-      Resource: '*',
-      Condition: GIVEN,
-    },
-    // Not who else is remembered: an agent knows whom it serves, and names the place. A path of one name is everybody's.
-    ...Object.entries({ Null: { [NAMESPACE]: 'false' }, StringLike: { [`${NAMESPACE}Path`]: '/?*/?*' } }).map(
-      ([operator, keys]) => ({
+const dataPlane = (providers: ProviderUse): string =>
+  JSON.stringify({
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Sid: 'UseDataPlane',
         Effect: 'Allow',
-        Action: ['bedrock-agentcore:RetrieveMemoryRecords', 'bedrock-agentcore:ListMemoryRecords'],
+        Action: [
+          ...(providers === 'all' ? GET_CREDENTIALS : []),
+          // Not the commands and shells in other sessions' sandboxes, nor their end, nor to speak for an end user or as another workload: an
+          // agent gets its own workload access token with each request, and ends its own session by its exit.
+          'bedrock-agentcore:InvokeAgentRuntime',
+          'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
+          'bedrock-agentcore:GetAgentCard',
+          'bedrock-agentcore:InvokeCodeInterpreter',
+          'bedrock-agentcore:InvokeGateway',
+          // Its own alone: what another has started asks for a right that this role does not have.
+          'bedrock-agentcore:StartCodeInterpreterSession',
+          'bedrock-agentcore:GetCodeInterpreterSession',
+          'bedrock-agentcore:ListCodeInterpreterSessions',
+          'bedrock-agentcore:StopCodeInterpreterSession',
+          'bedrock:InvokeModel',
+          'bedrock:InvokeModelWithResponseStream',
+          'lambda:InvokeFunction',
+        ],
         Resource: '*',
-        Condition: { ...GIVEN, [operator]: keys },
-      }),
-    ),
-  ],
-});
+      },
+      ...(providers === 'given' ? USE_GIVEN_PROVIDERS : []),
+      {
+        Sid: 'UseGivenMemories',
+        Effect: 'Allow',
+        Action: [
+          'bedrock-agentcore:CreateEvent',
+          'bedrock-agentcore:GetEvent',
+          'bedrock-agentcore:ListEvents',
+          'bedrock-agentcore:ListSessions',
+          // Records whose ids it knows; for those of a place see below.
+          'bedrock-agentcore:GetMemoryRecord',
+          'bedrock-agentcore:DeleteMemoryRecord',
+          'bedrock-agentcore:BatchCreateMemoryRecords',
+          'bedrock-agentcore:BatchUpdateMemoryRecords',
+          'bedrock-agentcore:BatchDeleteMemoryRecords',
+        ],
+        Resource: '*',
+        Condition: GIVEN,
+      },
+      // Not who else is remembered: an agent knows whom it serves, and names the place. A path of one name is everybody's.
+      ...Object.entries({ Null: { [NAMESPACE]: 'false' }, StringLike: { [`${NAMESPACE}Path`]: '/?*/?*' } }).map(
+        ([operator, keys]) => ({
+          Effect: 'Allow',
+          Action: ['bedrock-agentcore:RetrieveMemoryRecords', 'bedrock-agentcore:ListMemoryRecords'],
+          Resource: '*',
+          Condition: { ...GIVEN, [operator]: keys },
+        }),
+      ),
+    ],
+  });
+
+const DATA_PLANES: Readonly<Record<ProviderUse, string>> = { all: dataPlane('all'), given: dataPlane('given') };

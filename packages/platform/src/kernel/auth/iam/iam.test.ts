@@ -177,6 +177,29 @@ describe('what the account cannot do without', () => {
     await open({ onRenewed: (what) => expect.fail(what) });
   });
 
+  it('has the credential providers that the configuration says, back and forth, and what somebody has changed stays', async () => {
+    const home = `arn:aws:bedrock-agentcore:us-east-1:${iam.accountId}`;
+    const [one, other] = ['one', 'other'].map((name) => `${home}:token-vault/default/apikeycredentialprovider/${name}`);
+    const beside = [`${home}:token-vault/default`, `${home}:workload-identity-directory/default/workload-identity/a`];
+    const may = (from: Iam, resource = '', given: string[] = []) =>
+      from.roleMay(from.defaultRoleArn, 'bedrock-agentcore:GetResourceApiKey', resource, given);
+    expect([...beside, other].map((arn) => may(iam, arn))).toEqual([true, true, true]);
+    const told: string[] = [];
+    const given = await open({ defaultRoleProviders: 'given', onRenewed: (what) => told.push(what) });
+    expect(beside.map((arn) => may(given, arn))).toEqual([true, true]);
+    expect([one, other, `${one}2`].map((arn) => may(given, arn, [one ?? '']))).toEqual([true, false, false]);
+    expect(given.roleMay(given.defaultRoleArn, INVOKE, ANY)).toBe(true);
+    expect(may(await open({ onRenewed: (what) => told.push(what) }), other)).toBe(true);
+    expect(told).toHaveLength(2);
+    await iam.admin.putPolicy({ kind: 'role', name: 'default' }, 'data-plane', policy('bedrock-agentcore:*'));
+    expect(may(await open({ defaultRoleProviders: 'given', onRenewed: (what) => expect.fail(what) }), other)).toBe(
+      true,
+    );
+    store = createMemoryIamStore();
+    const fresh = await open({ accountId: iam.accountId, defaultRoleProviders: 'given' });
+    expect([one, other].map((arn) => may(fresh, arn, [one ?? '']))).toEqual([true, false]);
+  });
+
   it('is nothing to tell of at first boot', async () => {
     store = createMemoryIamStore();
     await open({ onRestored: (what) => expect.fail(what) });

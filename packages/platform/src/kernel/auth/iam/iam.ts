@@ -29,8 +29,8 @@ export interface Iam extends RoleSessions {
   keys: AccessKeyStore;
   authorizer: Authorizer;
   admin: IamAdmin;
-  /** Whether the policies of a role allow an action; false for a role that does not exist. */
-  roleMay(roleArn: string, action: string, resource: string): boolean;
+  /** Whether the policies of a role allow an action to whoever was `given` these; false for a role that does not exist. */
+  roleMay(roleArn: string, action: string, resource: string, given?: readonly string[]): boolean;
   /** The oldest active access key of the account's root, with its secret: what goes into the credentials file. */
   rootCredentials(): Promise<{ accessKeyId: string; secretAccessKey: string }>;
   /** Seals every secret anew, under the sealer's current key: call it after a new master key is there, before the old one goes. */
@@ -72,11 +72,11 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
     }),
     authorizer,
     admin: createIamAdmin({ directory, sealer, clock, random, accountId }),
-    roleMay(arn, action, resource) {
+    roleMay(arn, action, resource, given) {
       const role = [...directory.state.roles.values()].find((one) => one.arn === arn);
       if (!role) return false;
       const session = roleSessionArn(accountId, role.roleName, 'platform');
-      const principal = { kind: 'iam', accountId, arn: session, accessKeyId: '', tags: role.tags } as const;
+      const principal = { kind: 'iam', accountId, arn: session, accessKeyId: '', tags: role.tags, given } as const;
       return authorizer.authorize({ principal, action, resource }).allowed;
     },
     async rootCredentials() {

@@ -29,6 +29,11 @@ export interface SandboxCredentialsDeps {
 
 /** Where a sandbox asks for its credentials. */
 export const CREDENTIALS_PATH = '/v1/credentials';
+/** Where an OpenTelemetry library in a sandbox sends its spans by itself; metrics and logs of agents are not taken. */
+const TRACES = {
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://${SANDBOX_ENDPOINT_ADDRESS}/v1/traces`,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf',
+};
 /** A name that images do not use. */
 const TOKEN_FILE = '/.agentplatform-token';
 const MAX_TOKEN_CHARS = 4096;
@@ -54,6 +59,7 @@ export class SandboxCredentials {
       AWS_ENDPOINT_URL: `http://${SANDBOX_ENDPOINT_ADDRESS}`,
       AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://${SANDBOX_ENDPOINT_ADDRESS}${CREDENTIALS_PATH}`,
       AWS_CONTAINER_AUTHORIZATION_TOKEN: this.token(role),
+      ...TRACES,
     };
   }
 

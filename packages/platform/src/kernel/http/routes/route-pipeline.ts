@@ -10,7 +10,7 @@ import {
   loginWithAccessKey,
   type Spool,
 } from '../../auth/index.ts';
-import type { Metrics } from '../../telemetry/index.ts';
+import { type Metrics, NO_SPAN } from '../../telemetry/index.ts';
 import { collectBody } from '../collect-body.ts';
 import type { Admit } from '../request-rates.ts';
 import { toServiceError } from '../service-errors.ts';
@@ -116,7 +116,7 @@ export class RoutePipeline {
     const call = { requestId, request, reply, params, query };
     const exchange: RouteExchange = {
       ...{ req, requestId, set, call },
-      span: this.#stages.span(set.name, req),
+      span: set.untraced ? NO_SPAN : this.#stages.span(set.name, req),
       principal: undefined,
       resource: undefined,
       forwarded: undefined,

@@ -88,6 +88,8 @@ export interface RouteSet {
   /** Everybody's alone when absent. */
   listeners?: readonly Listener[];
   routes: readonly Route[];
+  /** Its requests make no spans: they bring spans themselves, and each would make another. */
+  untraced?: true;
   /** Headers of each of its answers. */
   headers?(call: OpenCall): Record<string, string>;
   /** Answers what was thrown in the words of its protocol; what it leaves is answered as the wire does. */

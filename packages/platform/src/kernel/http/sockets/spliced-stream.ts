@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import { closeFrame, controlFrame, type FrameFault, FrameScanner, OPCODE } from './frames.ts';
+import { MessageReader } from './message-reader.ts';
 
 /** A WebSocket whose handshake is over. `head` is what came along with it. */
 export interface Upgraded {
@@ -17,6 +18,8 @@ export interface SpliceOptions {
   maxMessageBytes: number;
   pingIntervalMs: number;
   clock: Clock;
+  /** Hears the texts that the client sends, those that are not long; absent where nobody listens. */
+  onText?: ((text: string) => void) | undefined;
   /** Why the agent went away without a word, for the client. */
   explain(): Promise<string>;
 }
@@ -38,6 +41,8 @@ interface Side {
   /** What it is told as soon as the frame that is on its way is whole. */
   farewell: Buffer | undefined;
   gone: boolean;
+  /** Who hears what it says, beside the other. */
+  reader: MessageReader | undefined;
 }
 
 /**
@@ -68,6 +73,7 @@ export class SplicedStream {
       toldClose: false,
       farewell: undefined,
       gone: false,
+      reader: isClient && options.onText ? new MessageReader(options.onText) : undefined,
     });
     this.#client = side(options.client, true);
     this.#agent = side(options.agent, false);
@@ -104,6 +110,7 @@ export class SplicedStream {
     from.heard = true;
     const { pieces, close, fault } = from.in.take(chunk);
     if (!to.toldClose) for (const piece of pieces) if (!to.socket.write(piece)) from.socket.pause();
+    if (from.reader) for (const piece of pieces) from.reader.take(piece);
     if (fault) this.#refuse(from, to, fault);
     else if (close) {
       from.saidClose = true;

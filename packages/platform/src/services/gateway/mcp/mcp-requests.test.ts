@@ -46,6 +46,7 @@ function requestsTo(one: Gateway, targets: readonly LiveTarget[] = []): GatewayR
   // What is asked of them here.
   const servers = new McpServers({
     ...{ tools, log, kinds: {}, version: '1', clock: new FakeClock(), onSessionEnd: () => undefined },
+    onCall: () => undefined,
     ...{ changes: { subscribe: () => undefined } as unknown as Changes, calls: { call } as unknown as ToolCalls },
     life: { epoch: 1, other: () => undefined },
   } as unknown as McpServersDeps);

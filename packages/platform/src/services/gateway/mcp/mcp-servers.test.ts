@@ -35,7 +35,7 @@ function newServers(): McpServers {
   } as unknown as Changes;
   const deps = {
     ...{ changes, clock, tools: { find: async () => open }, kinds: {}, version: '1' },
-    ...{ calls: { call } as unknown as ToolCalls, onSessionEnd },
+    ...{ calls: { call } as unknown as ToolCalls, onSessionEnd, onCall: () => undefined },
     ...{ life: { epoch: 1, other: () => undefined }, log: pino({ level: 'silent' }) },
   } as unknown as McpServersDeps;
   return new McpServers(deps);

@@ -10,7 +10,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import { ownerOf } from '../../../kernel/auth/index.ts';
+import { ownerOf, type Principal } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Changes } from '../../../kernel/storage/index.ts';
 import { Timers } from '../../../kernel/timers.ts';
@@ -44,6 +44,8 @@ export interface McpServersDeps {
   clock: Clock;
   /** This server among those that share the database. */
   life: SessionLife;
+  /** Told of each call of a tool, the search among them, before it is made. */
+  onCall(gateway: Gateway, tool: string, principal: Principal): void;
   /** Told when a session of a client is over. */
   onSessionEnd(id: string): void;
   /** Of the platform. */
@@ -226,9 +228,12 @@ export class McpServers {
       const page = listTools({ gateway: open.gateway, tools }, params?.cursor);
       return seen.silent.length > 0 ? { ...page, _meta: { [SILENT_META_KEY]: seen.silent } } : page;
     });
-    server.setRequestHandler('tools/call', async ({ params }, context) =>
-      calls.call(await find(), { ...asking(context), name: params.name, arguments: params.arguments ?? {} }),
-    );
+    server.setRequestHandler('tools/call', async ({ params }, context) => {
+      const open = await find();
+      const by = asking(context);
+      this.#deps.onCall(open.gateway, params.name, by.caller.principal);
+      return calls.call(open, { ...by, name: params.name, arguments: params.arguments ?? {} });
+    });
   }
 
   #servePromptsAndResources(server: Server, find: Find, asking: Ask): void {

@@ -108,7 +108,9 @@ export class TargetCredentials {
       return bearerOf(principal.token);
     }
     const bearer = principal ? bearerFor(gateway, principal) : listingBearer(gateway, target.consent?.userId);
-    const caller = gatewayRole(gateway, this.#deps.roleMay);
+    // Whoever defined the target had the right to it, or it would not be there.
+    const provider = (key ?? oauth)?.providerArn;
+    const caller = gatewayRole(gateway, this.#deps.roleMay, provider === undefined ? [] : [provider]);
     if (key) return placed(key, await this.#deps.identity.credentials.apiKey({ ...key, bearer, caller }));
     if (!oauth) return NO_CREDENTIAL;
     const { providerArn, scopes, customParameters, grantType = 'CLIENT_CREDENTIALS', defaultReturnUrl } = oauth;
@@ -140,7 +142,7 @@ export class TargetCredentials {
       ...{
         flow: 'USER_FEDERATION',
         bearer: listingBearer(gateway, userId),
-        caller: gatewayRole(gateway, this.#deps.roleMay),
+        caller: gatewayRole(gateway, this.#deps.roleMay, [providerArn]),
       },
     });
   }

@@ -1,5 +1,5 @@
 import { type control, errors, resourceArn } from '@agentplatform/contract';
-import { givenMemories } from '../../../kernel/auth/index.ts';
+import { givenResources } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
 import { refuseUnserved } from '../../../kernel/served-fields.ts';
@@ -273,7 +273,7 @@ export class Targets {
     await kind.check?.(definition, gateway, ctx);
     await credentials.check(definition, { gateway, caller: ctx, rules: kind.credentials ?? USUAL_CREDENTIALS });
     const [texts, field] = [memoriesNamed(definition), 'targetConfiguration'];
-    const given = await givenMemories(ctx, { texts, region: this.#deps.region, field });
+    const given = await givenResources(ctx, { texts, region: this.#deps.region, field });
     const document = await documents.read(kind.document?.(definition), ctx);
     return { definition: { ...definition, ...(texts.length > 0 && { given }) }, document };
   }

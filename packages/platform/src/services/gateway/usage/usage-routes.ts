@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import { hoursBack, type RouteSet, SIGNED } from '../../../kernel/http/index.ts';
+import { firstRows, hoursBack, type RouteSet, SIGNED } from '../../../kernel/http/index.ts';
 import type { Database } from '../../../kernel/storage/index.ts';
 import type { Gateways } from '../gateways/gateways.ts';
 import { readUsage } from './usage-store.ts';
@@ -26,7 +26,7 @@ export function usageRoutes({ database, gateways, clock }: UsageRoutesDeps): Rou
             async answer() {
               const since = hoursBack(query, clock.now());
               const { arn } = await gateways.get(accountId, id);
-              return { usage: await readUsage(database, arn, since) };
+              return firstRows((limit) => readUsage(database, arn, since, limit));
             },
           };
         },

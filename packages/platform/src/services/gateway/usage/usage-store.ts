@@ -1,4 +1,5 @@
 import type { Sink } from '../../../kernel/journal/index.ts';
+import { addMetered, counted, type Metered } from '../../../kernel/metering/index.ts';
 import type { Executor } from '../../../kernel/storage/index.ts';
 import { stored } from '../../../kernel/stored-shape.ts';
 import { type ModelUse, storedModelUse } from './model-use.ts';
@@ -19,20 +20,35 @@ export interface UsageRow {
   cacheWriteTokens: number;
 }
 
-/** More than a table shows; the most tokens first. */
-const MOST_ROWS = 1_000;
-
 /** Takes attempts from the journal into `gateway_usage`, which has a row for each hour. */
 export const usageSink: Sink<ModelUse> = {
   parse: stored(storedModelUse).parse,
   async apply(tx, records) {
     await tx.execute(ADD, [JSON.stringify(records.map(({ data: { usage, ...rest } }) => ({ ...rest, ...usage })))]);
+    await addMetered(
+      tx,
+      records.flatMap(({ data }) => tokensOf(data)),
+    );
   },
 };
 
-/** What was used of a gateway from that hour on. */
-export function readUsage(database: Pick<Executor, 'query'>, gatewayArn: string, since: Date): Promise<UsageRow[]> {
-  return database.query<UsageRow>(READ, [gatewayArn, since, MOST_ROWS]);
+function tokensOf({ at, gatewayArn, caller, usage: { input, output } }: ModelUse): Metered[] {
+  const [, , , , accountId = ''] = gatewayArn.split(':');
+  const whose = { accountId, resourceArn: gatewayArn, userId: caller };
+  return [
+    counted('input-tokens', whose, { at, quantity: Math.round(input) }),
+    counted('output-tokens', whose, { at, quantity: Math.round(output) }),
+  ];
+}
+
+/** What was used of a gateway from that hour on, the most tokens first. */
+export function readUsage(
+  database: Pick<Executor, 'query'>,
+  gatewayArn: string,
+  since: Date,
+  limit: number,
+): Promise<UsageRow[]> {
+  return database.query<UsageRow>(READ, [gatewayArn, since, limit]);
 }
 
 /** Forgets the hours before that time, at most so many rows. */

@@ -51,7 +51,7 @@ const resultContent: Shape<ResultContent> = (value, at) =>
     ? object({ json: anyJson })(value, at)
     : object({ text })(value, at);
 
-const toolResult: Shape<ToolResult> = object({
+export const toolResultShape: Shape<ToolResult> = object({
   toolUseId: text,
   status: oneOf('success', 'error'),
   content: list(resultContent),
@@ -60,7 +60,7 @@ const toolResult: Shape<ToolResult> = object({
 const BLOCKS: Readonly<Record<string, Shape<Block>>> = {
   text: object({ text }),
   toolUse: object({ toolUse: object({ toolUseId: text, name: text, input: anyJson }, { reasoningSignature: text }) }),
-  toolResult: object({ toolResult }),
+  toolResult: object({ toolResult: toolResultShape }),
   reasoning: object({ reasoning: object({ text }, { signature: text }) }),
 };
 
@@ -78,7 +78,7 @@ export const messagesShape: Shape<Message[]> = list(message);
 
 export const messageShape = message;
 
-export const toolResultsShape: Shape<ToolResult[]> = list(toolResult);
+export const toolResultsShape: Shape<ToolResult[]> = list(toolResultShape);
 
 export const openTurnShape: Shape<OpenTurn> = object({
   messages: messagesShape,

@@ -1,5 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import { refuseUnserved } from '../../../kernel/served-fields.ts';
+import { checkHooks } from '../hooks/hooks.ts';
 import { checkTools } from '../tools/check-tools.ts';
 import type { HarnessDefinition } from './harness.ts';
 import { HARNESS_FIELDS } from './harness-fields.ts';
@@ -19,7 +20,7 @@ export function lifecycleOf({ environment }: HarnessDefinition): { idleSeconds: 
 /** Throws ValidationException for what would be ignored, or could never work. */
 export function checkDefinition(
   definition: HarnessDefinition,
-  { sessionLifetimeSeconds }: { sessionLifetimeSeconds: number },
+  { sessionLifetimeSeconds, topics }: { sessionLifetimeSeconds: number; topics: readonly string[] },
 ): void {
   refuseUnserved(definition, HARNESS_FIELDS);
   const { idleSeconds, maxLifetimeSeconds } = lifecycleOf(definition);
@@ -30,6 +31,7 @@ export function checkDefinition(
     throw errors.invalidField(`${lifecycle}.maxLifetime`, `must not be longer than ${sessionLifetimeSeconds} seconds`);
   checkLimits(definition);
   checkTools(definition.tools ?? []);
+  checkHooks(definition.hooks ?? [], topics);
   checkTruncation(definition);
 }
 

@@ -7,7 +7,7 @@ import { DEFAULT_ENDPOINT, endpointArn, harnessArn, type VersionOfHarness } from
 import type { HarnessEndpoints } from './harness-endpoints.ts';
 import type { HarnessStore } from './harness-store.ts';
 import { type Harnesses, newestOf } from './harnesses.ts';
-import { endpointView, harnessSummary, harnessView, versionSummary } from './views.ts';
+import { endpointView, harnessSummary, harnessView, runtimeArnOf, versionSummary } from './views.ts';
 
 export interface HarnessOperationsDeps {
   harnesses: Harnesses;
@@ -70,8 +70,8 @@ export function harnessOperations(deps: HarnessOperationsDeps): HandlersOf<Harne
     },
     DeleteHarness: {
       resource: one,
-      handle: async ({ harnessId }, { accountId }) => ({
-        harness: harnessView(await harnesses.delete(harnessId, accountId)),
+      handle: async ({ harnessId, deleteManagedMemory = false }, { accountId }) => ({
+        harness: harnessView(await harnesses.delete(harnessId, accountId, deleteManagedMemory)),
       }),
     },
     ListHarnesses: {
@@ -135,6 +135,7 @@ export function harnessOperations(deps: HarnessOperationsDeps): HandlersOf<Harne
     InvokeHarness: {
       // Hierarchical, as runtimes are: the harness and the endpoint by which it is reached.
       resource: ({ harnessArn: arn, qualifier = DEFAULT_ENDPOINT }) => [arn, endpointArn(arn, qualifier)],
+      audited: runtimeArnOf,
       bearer: async (input, token, headers) => deps.verifyToken(await reached(input), token, headers),
       async handle(input, ctx) {
         const version = await reached(input);

@@ -42,6 +42,8 @@ export interface HarnessVersion {
   definition: HarnessDefinition;
   /** PEM of the authority of the identity provider's certificates, as it was when the version was made. */
   certificateAuthority?: string | undefined;
+  /** The memory that turns are kept in: its own, or the one that the definition names. Absent where memory is disabled. */
+  memoryArn?: string | undefined;
 }
 
 export type HarnessDefinition = Omit<control.CreateHarnessRequest, 'harnessName' | 'clientToken' | 'tags'>;

@@ -5,6 +5,9 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import type { Sessions } from '../../../kernel/sessions/index.ts';
 import { nameTaken, type Page, VersionConflictError } from '../../../kernel/storage/index.ts';
+import type { MemoryPort } from '../../memory/index.ts';
+import { functionsOf } from '../hooks/hooks.ts';
+import { makeManagedMemory, wantsManaged } from '../memory/managed-memory.ts';
 import { checkDefinition } from './check-definition.ts';
 import {
   DEFAULT_ENDPOINT,
@@ -24,6 +27,9 @@ export interface HarnessesDeps extends CertificateAuthorityDeps {
   sessions: Pick<Sessions, 'stopAll' | 'pool'>;
   /** Makes whatever an invocation of this version needs beforehand. Rejects with an error whose message says which part failed. */
   prepare(version: VersionOfHarness, signal: AbortSignal): Promise<void>;
+  memories: MemoryPort['memories'];
+  /** ARNs of topics that somebody gets messages of. */
+  topics: readonly string[];
   roleExists(roleArn: string): Promise<boolean>;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
@@ -53,11 +59,13 @@ export class Harnesses {
     const { clock, region, newIdSuffix, store } = this.#deps;
     const certificates = await this.#check(definition, ctx);
     const { accountId } = ctx;
-    const id = `${name}-${newIdSuffix()}`;
+    const suffix = newIdSuffix();
+    const id = `${name}-${suffix}`;
     const [arn, now] = [harnessArn({ region, accountId }, id), clock.now()];
     const times = { createdAt: now, updatedAt: now };
     const harness: Harness = { ...{ arn, id, accountId, name, latestVersion: 1, deleting: false }, ...times };
-    const version = versionOf(harness, definition, { status: 'CREATING', now, certificates });
+    const memoryArn = await this.#memoryOf(definition, harness, undefined);
+    const version = versionOf(harness, definition, { status: 'CREATING', now, certificates, memoryArn });
     const endpoint: HarnessEndpoint = {
       ...{ arn: endpointArn(arn, DEFAULT_ENDPOINT), harnessArn: arn, name: DEFAULT_ENDPOINT, description: undefined },
       ...{ liveVersion: undefined, targetVersion: 1, status: 'CREATING', failureReason: undefined, ...times },
@@ -65,6 +73,7 @@ export class Harnesses {
     try {
       await store.create({ harness, versions: [version], endpoints: [endpoint] }, tags);
     } catch (error) {
+      await this.#forgetMemory(version, accountId);
       throw nameTaken(error, 'A harness', 'Update it with UpdateHarness, delete it, or choose another name.');
     }
     this.#finish(harness, version);
@@ -88,7 +97,8 @@ export class Harnesses {
     const certificates = await this.#check(definition, ctx);
     const now = clock.now();
     const harness = { ...family.harness, latestVersion: family.harness.latestVersion + 1, updatedAt: now };
-    const version = versionOf(harness, definition, { status: 'UPDATING', now, certificates });
+    const memoryArn = await this.#memoryOf(definition, harness, family.versions);
+    const version = versionOf(harness, definition, { status: 'UPDATING', now, certificates, memoryArn });
     try {
       await store.addVersion(harness, version);
     } catch (error) {
@@ -134,12 +144,13 @@ export class Harnesses {
     return { items, next: rest.length > limit ? String(items.at(-1)?.version) : undefined };
   }
 
-  /** DeleteHarness: with its sessions and conversations, in the background. */
-  async delete(id: string, accountId: string): Promise<VersionOfHarness> {
+  /** DeleteHarness: with its sessions and conversations, in the background, and with the memory that it was given where that is asked for. */
+  async delete(id: string, accountId: string, withMemory: boolean): Promise<VersionOfHarness> {
     const { store } = this.#deps;
     const family = await this.family(id, accountId);
     const harness = { ...family.harness, deleting: true };
     await store.save(harness);
+    if (withMemory) for (const version of family.versions) await this.#forgetMemory(version, accountId);
     this.#run(() => this.#remove(harness), 'delete a harness', { harness: harness.arn });
     return { ...newestOf(family), harness };
   }
@@ -164,7 +175,8 @@ export class Harnesses {
 
   /** Rejects with what is wrong with a definition; gives the PEM of the authority that it names. */
   async #check(definition: HarnessDefinition, ctx: RequestContext): Promise<string | undefined> {
-    checkDefinition(definition, this.#deps.quotas);
+    checkDefinition(definition, { ...this.#deps.quotas, topics: this.#deps.topics });
+    await this.#checkRights(definition, ctx);
     const { executionRoleArn: roleArn, authorizerConfiguration } = definition;
     await checkPassedRole(ctx, { roleArn, field: 'executionRoleArn' }, this.#deps);
     const rules = authorizerConfiguration?.customJWTAuthorizer;
@@ -173,6 +185,46 @@ export class Harnesses {
     const refusal = await this.#deps.refusalOf(rules.discoveryUrl);
     if (refusal) throw errors.invalidField(`${field}.discoveryUrl`, refusal);
     return certificateAuthority(rules.certificateConfigurations, `${field}.certificateConfigurations`, ctx, this.#deps);
+  }
+
+  /** Rejects with AccessDeniedException where the definition names what is not the caller's to lend: whoever invokes the harness would have it. */
+  async #checkRights({ model, memory, tools = [], hooks = [] }: HarnessDefinition, ctx: RequestContext): Promise<void> {
+    const key = (model?.openAiModelConfig ?? model?.geminiModelConfig ?? model?.liteLlmModelConfig)?.apiKeyArn;
+    if (key !== undefined) await ctx.require('bedrock-agentcore:GetResourceApiKey', key);
+    for (const arn of functionsOf(hooks)) await ctx.require('lambda:InvokeFunction', arn);
+    const own = memory?.agentCoreMemoryConfiguration;
+    if (own) await ctx.require('agentplatform:UseMemory', own.arn);
+    for (const [index, { config }] of tools.entries()) {
+      const oauth = config?.agentCoreGateway?.outboundAuth?.oauth;
+      if (oauth) await ctx.require('bedrock-agentcore:GetResourceOauth2Token', oauth.providerArn);
+      const url = config?.remoteMcp?.url;
+      const field = `tools[${index}].config.remoteMcp.url`;
+      if (url === undefined || config?.remoteMcp?.outboundAuth?.awsIam) continue;
+      if (!URL.canParse(url)) throw errors.invalidField(field, 'is no URL');
+      const refusal = await this.#deps.refusalOf(url);
+      if (refusal) throw errors.invalidField(field, refusal);
+    }
+  }
+
+  /** The memory of a version: made for the first that wants one of its own, and the same for all that follow. */
+  async #memoryOf(
+    definition: HarnessDefinition,
+    { accountId, name, id }: Harness,
+    before: readonly HarnessVersion[] | undefined,
+  ): Promise<string | undefined> {
+    if (!wantsManaged(definition)) return definition.memory?.agentCoreMemoryConfiguration?.arn;
+    const known = before?.find((version) => wantsManaged(version.definition) && version.memoryArn !== undefined);
+    if (known) return known.memoryArn;
+    // The longest name of a harness and this fit into one of a memory.
+    const own = `${name.slice(0, 36)}_${id.slice(-10)}`;
+    return makeManagedMemory(this.#deps.memories, definition, { accountId, name: own });
+  }
+
+  async #forgetMemory({ definition, memoryArn }: HarnessVersion, accountId: string): Promise<void> {
+    if (!wantsManaged(definition) || memoryArn === undefined) return;
+    const memoryId = memoryArn.slice(memoryArn.lastIndexOf('/') + 1);
+    // Somebody may have deleted it by itself.
+    if (await this.#deps.memories.find(accountId, memoryId)) await this.#deps.memories.delete(accountId, memoryId);
   }
 
   async #remove(harness: Harness): Promise<void> {
@@ -219,12 +271,18 @@ export function newestOf({ harness, versions }: HarnessFamily): HarnessVersion {
 function versionOf(
   harness: Harness,
   definition: HarnessDefinition,
-  { status, now, certificates }: { status: control.HarnessStatus; now: number; certificates: string | undefined },
+  {
+    status,
+    now,
+    certificates,
+    memoryArn,
+  }: { status: control.HarnessStatus; now: number; certificates: string | undefined; memoryArn: string | undefined },
 ): HarnessVersion {
   return {
     ...{ harnessArn: harness.arn, version: harness.latestVersion, status, failureReason: undefined },
     ...{ createdAt: now, updatedAt: now, definition },
     ...(certificates === undefined ? {} : { certificateAuthority: certificates }),
+    ...(memoryArn === undefined ? {} : { memoryArn }),
   };
 }
 

@@ -16,7 +16,7 @@ export const storedVersion = stored<HarnessVersion>(
       status: word<control.HarnessStatus>(),
       definition: wire<HarnessDefinition>(),
     },
-    { certificateAuthority: text },
+    { certificateAuthority: text, memoryArn: text },
   ),
 );
 

@@ -29,12 +29,20 @@ export function harnessView(version: VersionOfHarness): control.Harness {
     environmentArtifact: definition.environmentArtifact,
     environmentVariables: definition.environmentVariables,
     authorizerConfiguration: definition.authorizerConfiguration,
-    memory: definition.memory,
+    memory: memoryView(version),
     hooks: definition.hooks,
     maxIterations: definition.maxIterations ?? DEFAULT_ITERATIONS,
     maxTokens: definition.maxTokens,
     timeoutSeconds: definition.timeoutSeconds ?? DEFAULT_SECONDS,
     failureReason,
+  };
+}
+
+/** A managed memory is shown with its ARN, as it is there. */
+function memoryView({ definition: { memory }, memoryArn: arn }: VersionOfHarness): control.Harness['memory'] {
+  if (memory && !memory.managedMemoryConfiguration) return memory;
+  return {
+    managedMemoryConfiguration: { ...memory?.managedMemoryConfiguration, ...(arn === undefined ? {} : { arn }) },
   };
 }
 

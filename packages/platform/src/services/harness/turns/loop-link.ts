@@ -22,6 +22,8 @@ export interface LoopTurn {
   /** Names of tools that the sandbox itself has. */
   builtIns: string[];
   tools: LoopTool[];
+  /** Whether the loop is to ask before and after it runs a tool itself, or hands it to the client. */
+  asks: boolean;
   limits: { turns: number; outputTokens?: number };
   truncation: { strategy: string; config?: object };
 }
@@ -45,10 +47,21 @@ export interface LoopToolCall {
   input: Json;
 }
 
+/** A tool that the loop runs itself or hands to the client: without a result before it, with one after it. */
+export interface LoopHookCall {
+  type: 'hook';
+  call: number;
+  toolUseId: string;
+  name: string;
+  input: Json;
+  result?: ToolResult | undefined;
+}
+
 /** What the platform answers to a call. */
 export type LoopAnswer =
   | { call: number; event: ModelEvent; last?: boolean }
   | { call: number; failed: { kind: string; message: string }; last: true }
+  | { call: number; decision: { allowed: boolean; reason?: string | undefined }; last: true }
   | { call: number; result: Omit<ToolResult, 'toolUseId'>; last: true };
 
 /** Longest line of the loop's: a whole conversation is the longest there is. */

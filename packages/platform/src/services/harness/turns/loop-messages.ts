@@ -14,9 +14,10 @@ import {
   messageShape,
   messagesShape,
   type ToolResult,
+  toolResultShape,
   toolResultsShape,
 } from '../conversations/message.ts';
-import type { LoopModelCall, LoopToolCall } from './loop-link.ts';
+import type { LoopHookCall, LoopModelCall, LoopToolCall } from './loop-link.ts';
 
 /** How the loop says that a turn is over. */
 export interface LoopEnd {
@@ -41,7 +42,7 @@ export interface LoopResults {
   message: Message;
 }
 
-export type LoopMessage = LoopModelCall | LoopToolCall | LoopResults | LoopEnd | LoopFailed;
+export type LoopMessage = LoopModelCall | LoopToolCall | LoopHookCall | LoopResults | LoopEnd | LoopFailed;
 
 const anything: Shape<Json> = (value) => value as Json;
 const schema: Shape<JsonSchema> = (value, at) => {
@@ -59,6 +60,10 @@ const SHAPES: { readonly [Type in LoopMessage['type']]: Shape<Extract<LoopMessag
     tools: list(object({ name: text, description: text, inputSchema: schema })),
   }),
   tool: object({ type: oneOf('tool'), call: number, toolUseId: text, name: text, input: anything }),
+  hook: object({
+    ...{ type: oneOf('hook'), call: number, toolUseId: text, name: text, input: anything },
+    result: orAbsent(toolResultShape),
+  }),
   results: object({ type: oneOf('results'), message: messageShape }),
   end: object({
     ...{ type: oneOf('end'), stopReason: text, messages: orAbsent(messagesShape) },

@@ -1,14 +1,17 @@
-import { type data, errors, ServiceError } from '@agentplatform/contract';
+import { type DocumentValue, type data, errors, ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../kernel/clock.ts';
 import { ModelError, type ModelEvent, type ModelUsage, meteredModel } from '../../../kernel/models/index.ts';
 import type { Span } from '../../../kernel/telemetry/index.ts';
 import type { Conversation } from '../conversations/conversation-store.ts';
-import { callsIn } from '../conversations/message.ts';
+import { callsIn, type ToolUse } from '../conversations/message.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { AskedModel } from '../models/harness-models.ts';
-import { AnswerForClient, metadataEvent, resultEvents, type ToolOrigin, toolUseIdOf } from './client-events.ts';
-import { EventQueue } from './event-queue.ts';
-import type { LoopAnswer, LoopLink, LoopModelCall, LoopToolCall } from './loop-link.ts';
+import { failure, type Given } from '../tools/tool-server.ts';
+import type { TurnTools } from '../tools/turn-tools.ts';
+import { AnswerForClient, metadataEvent, resultEvents, toolUseIdOf } from './client-events.ts';
+import type { EventQueue } from './event-queue.ts';
+import type { LoopHookCall, LoopLink, LoopModelCall, LoopToolCall } from './loop-link.ts';
 import { type LoopEnd, type LoopFailed, loopMessage } from './loop-messages.ts';
 import { modelRequest, sealed } from './model-request.ts';
 
@@ -17,9 +20,10 @@ type Event = data.InvokeHarnessStreamOutput;
 /** What a turn calls on the platform. */
 export interface TurnParts {
   model: AskedModel;
-  /** Runs a tool that is the platform's to run. Never rejects: what goes wrong is a result that says so. */
-  callTool(call: LoopToolCall, signal: AbortSignal): Promise<Extract<LoopAnswer, { result: unknown }>['result']>;
-  originOf(tool: string): ToolOrigin;
+  tools: Pick<TurnTools, 'call' | 'originOf'>;
+  hooks: Pick<Hooks, 'run'>;
+  /** As the client sent them. */
+  said: readonly data.HarnessMessage[];
   /** Stores what the turn made of the conversation. */
   keep(conversation: Omit<Conversation, 'revision'>): Promise<void>;
   /** What the conversation was before, as it is kept where the turn waits for its client. */
@@ -34,9 +38,6 @@ export interface TurnParts {
   /** Whether that was the time. */
   timedOut(): boolean;
 }
-
-/** Events that wait for a slow client. */
-const MOST_WAITING = 64;
 
 /** Stop reasons of the loop by what clients are told, and whether the turn counts. One that does not leaves the conversation as it was. */
 const ENDS: Readonly<Record<string, { stopReason: data.HarnessStopReason; counts: boolean; told?: true }>> = {
@@ -53,17 +54,22 @@ const ENDS: Readonly<Record<string, { stopReason: data.HarnessStopReason; counts
 
 /** One turn: relays between the loop, the model, the tools and the client, and stores the conversation once the turn counts. */
 export class Turn {
-  readonly #link: LoopLink;
+  readonly #open: (ending: AbortSignal) => Promise<LoopLink>;
   readonly #parts: TurnParts;
-  readonly #events = new EventQueue<Event>(MOST_WAITING);
+  readonly #events: EventQueue<Event>;
   readonly #startedAt: number;
   readonly #ending = new AbortController();
+  #link: LoopLink | undefined;
   #usage: ModelUsage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   /** Why the model gave no answer the last time it was asked: said where the loop gives up for it. */
   #modelFailure: unknown;
+  /** A hook has stopped the turn. */
+  #stopped = false;
 
-  constructor(link: LoopLink, parts: TurnParts) {
-    this.#link = link;
+  /** `open` begins the turn in the loop, until the signal ends it. */
+  constructor(open: (ending: AbortSignal) => Promise<LoopLink>, events: EventQueue<Event>, parts: TurnParts) {
+    this.#open = open;
+    this.#events = events;
     this.#parts = parts;
     this.#startedAt = parts.clock.monotonic();
   }
@@ -78,40 +84,74 @@ export class Turn {
       yield* this.#events.read();
     } finally {
       this.#ending.abort(new Error('nobody reads the turn any more'));
-      this.#link.close();
       await relaying;
     }
   }
 
   async #relay(): Promise<void> {
     const calls = new Set<Promise<void>>();
-    let last: LoopEnd | LoopFailed | undefined;
     try {
-      for await (const said of this.#link.messages()) {
-        const message = loopMessage(said);
-        if (message.type === 'end' || message.type === 'failed') {
-          last = message;
-          // The loop waits for this end before its own, so that the connection can be used again.
-          this.#link.close();
-        } else if (message.type === 'results') {
-          for (const event of resultEvents(message.message)) await this.#events.push(event);
-        } else {
-          const call = (message.type === 'model' ? this.#askModel(message) : this.#callTool(message)).finally(() =>
-            calls.delete(call),
-          );
-          calls.add(call);
-        }
-      }
-      if (!last) throw new Error('the loop ended without a word');
+      if (!(await this.#mayBegin())) return await this.#stop('hook_stopped');
+      this.#link = await this.#open(this.#ending.signal);
+      const last = await this.#hear(this.#link, calls);
       if (last.type === 'failed') throw this.#failed(last);
       await this.#end(last);
     } catch (error) {
+      if (this.#stopped) return await this.#stop('hook_stopped');
       if (this.#parts.timedOut()) return await this.#stop('timeout_exceeded');
       throw error;
     } finally {
       this.#ending.abort(new Error('the turn is over'));
       await Promise.allSettled(calls);
     }
+  }
+
+  /** Does what the loop asks, until it says that the turn is over. */
+  async #hear(link: LoopLink, calls: Set<Promise<void>>): Promise<LoopEnd | LoopFailed> {
+    let last: LoopEnd | LoopFailed | undefined;
+    for await (const said of link.messages()) {
+      const message = loopMessage(said);
+      if (message.type === 'end' || message.type === 'failed') {
+        last = message;
+        // The loop waits for this end before its own, so that the connection can be used again.
+        link.close();
+      } else if (message.type === 'results') {
+        for (const event of resultEvents(message.message)) await this.#events.push(event);
+      } else {
+        const call = this.#answer(message).finally(() => calls.delete(call));
+        calls.add(call);
+      }
+    }
+    if (last) return last;
+    throw new Error('the loop ended without a word');
+  }
+
+  #answer(message: LoopModelCall | LoopToolCall | LoopHookCall): Promise<void> {
+    if (message.type === 'model') return this.#askModel(message);
+    return message.type === 'tool' ? this.#callTool(message) : this.#askHooks(message);
+  }
+
+  /** What hooks say of the invocation, and of what the client's functions gave. */
+  async #mayBegin(): Promise<boolean> {
+    const { hooks, said, before } = this.#parts;
+    // What came as JSON is a document.
+    const messages = said as unknown as DocumentValue;
+    if (!(await hooks.run('before_invocation', { messages })).allowed) return false;
+    if (said[0]?.role !== 'assistant' || !before.open) return true;
+    const calls = new Map(callsIn(before.open.assistant).map((call) => [call.toolUseId, call]));
+    for (const { toolResult } of said.flatMap(({ content }) => content)) {
+      const call = toolResult && calls.get(toolResult.toolUseId);
+      if (!call) continue;
+      const toolResultOf = toolResult.content as unknown as DocumentValue;
+      const context = { ...this.#contextOf(call), toolResult: toolResultOf };
+      if (!(await hooks.run('after_tool_call', context)).allowed) return false;
+    }
+    return true;
+  }
+
+  #contextOf({ name, toolUseId, input }: Pick<ToolUse, 'name' | 'toolUseId' | 'input'>) {
+    const { type } = this.#parts.tools.originOf(name);
+    return { toolName: name, toolType: type, toolUseId, toolInput: input as DocumentValue };
   }
 
   /** Never rejects: what goes wrong the loop is told. */
@@ -121,13 +161,13 @@ export class Turn {
       this.#usage = sum(this.#usage, usage);
       onUsage(asked.model.name, usage);
     });
-    const client = call.purpose === 'turn' ? new AnswerForClient(this.#parts.originOf) : undefined;
+    const client = call.purpose === 'turn' ? new AnswerForClient(this.#parts.tools.originOf) : undefined;
     const signal = AbortSignal.any([this.#parts.signal, this.#ending.signal]);
     try {
       for await (const given of model.stream({ ...modelRequest(call, asked), span }, signal)) {
         const event = withId(given);
         for (const one of client?.take(event) ?? []) await this.#events.push(one);
-        await this.#link.send({
+        await this.#link?.send({
           call: call.call,
           event: forLoop(event, asked.family),
           ...(event.type === 'end' && { last: true }),
@@ -137,14 +177,36 @@ export class Turn {
       this.#modelFailure = error;
       const kind = error instanceof ModelError ? error.kind : 'failed';
       const message = error instanceof Error ? error.message : String(error);
-      await this.#link.send({ call: call.call, failed: { kind, message }, last: true });
+      await this.#link?.send({ call: call.call, failed: { kind, message }, last: true });
     }
   }
 
   async #callTool(call: LoopToolCall): Promise<void> {
+    const { tools, hooks } = this.#parts;
+    const context = this.#contextOf(call);
+    const { allowed, reason } = await hooks.run('before_tool_call', context);
     const signal = AbortSignal.any([this.#parts.signal, this.#ending.signal]);
-    const result = await this.#parts.callTool(call, signal);
-    await this.#link.send({ call: call.call, result, last: true });
+    const result = allowed ? await tools.call(call, signal) : denied(reason);
+    if (allowed) await this.#afterTool(context, result);
+    await this.#link?.send({ call: call.call, result, last: true });
+  }
+
+  /** Of a tool that the loop runs itself, or hands to the client. */
+  async #askHooks(call: LoopHookCall): Promise<void> {
+    const { hooks } = this.#parts;
+    const context = this.#contextOf(call);
+    if (call.result) await this.#afterTool(context, call.result);
+    const decision = call.result ? { allowed: true } : await hooks.run('before_tool_call', context);
+    await this.#link?.send({ call: call.call, decision, last: true });
+  }
+
+  async #afterTool(context: Record<string, DocumentValue>, { status, content }: Given): Promise<void> {
+    const said = content.flatMap((one) => ('text' in one ? [one.text] : [])).join('\n');
+    const toolResult = content as DocumentValue;
+    const after = { ...context, toolResult, ...(status === 'error' ? { error: said } : {}) };
+    if ((await this.#parts.hooks.run('after_tool_call', after)).allowed) return;
+    this.#stopped = true;
+    this.#ending.abort(new Error('a hook has stopped the turn'));
   }
 
   async #end(end: LoopEnd): Promise<void> {
@@ -154,22 +216,27 @@ export class Turn {
       if (!assistant || callsIn(assistant).length === 0) throw new Error('the loop paused without a call');
       // The last event said so already: the model stopped for a tool.
       await keep({ messages: before.messages, open: { messages, assistant, results } });
-      return await this.#tell();
+      return await this.#tell('tool_use');
     }
     if (timedOut()) return await this.#stop('timeout_exceeded');
     const { stopReason, counts, told } = ENDS[end.stopReason] ?? { stopReason: 'partial_turn', counts: false };
+    // A conversation with nothing in a message is one that models refuse.
+    if (counts && end.messages?.at(-1)?.content.length === 0) return await this.#stop('malformed_model_output');
     if (counts && end.messages) await keep({ messages: end.messages, open: undefined });
-    if (told) return await this.#tell();
+    if (told) return await this.#tell(stopReason);
     await this.#stop(stopReason);
   }
 
   async #stop(stopReason: data.HarnessStopReason): Promise<void> {
     await this.#events.push({ messageStop: { stopReason } });
-    await this.#tell();
+    await this.#tell(stopReason);
   }
 
-  async #tell(): Promise<void> {
-    const { clock } = this.#parts;
+  /** What comes behind the last message. */
+  async #tell(stopReason: data.HarnessStopReason): Promise<void> {
+    const { clock, hooks } = this.#parts;
+    const { input, output } = this.#usage;
+    await hooks.run('after_invocation', { stopReason, inputTokens: input, outputTokens: output });
     await this.#events.push(metadataEvent(this.#usage, clock.monotonic() - this.#startedAt));
   }
 
@@ -190,6 +257,10 @@ export class Turn {
     }
     return errors.runtimeClient(`The turn could not be finished: ${message}`, { cause: error });
   }
+}
+
+function denied(reason: string | undefined): Given {
+  return failure(reason === undefined ? 'The call was not allowed.' : `The call was not allowed: ${reason}`);
 }
 
 function withId(event: ModelEvent): ModelEvent {

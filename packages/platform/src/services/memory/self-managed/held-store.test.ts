@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
 import { jobMigrations } from '../../../kernel/jobs/index.ts';
+import { meteringMigrations } from '../../../kernel/metering/index.ts';
 import { storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
 import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
@@ -15,7 +16,7 @@ const SECOND = 1000;
 
 describeDatabases(
   'batches of a self-managed strategy',
-  [...storageMigrations, ...jobMigrations, ...memoryMigrations],
+  [...storageMigrations, ...jobMigrations, ...meteringMigrations, ...memoryMigrations],
   (database) => {
     it('wait for enough messages, for enough text or for silence, each session for itself', async () => {
       const clock = new FakeClock();

@@ -1,4 +1,5 @@
 import type { Sink } from '../../../kernel/journal/index.ts';
+import { addMetered, counted } from '../../../kernel/metering/index.ts';
 import { list, number, object, oneOf, record, stored, text } from '../../../kernel/stored-shape.ts';
 import type { PolicyPrincipal } from './policy-principal.ts';
 
@@ -48,6 +49,12 @@ export const decisionSink: Sink<DecisionRecord> = {
   parse: stored(storedDecision).parse,
   async apply(tx, records) {
     await tx.execute(ADD, [JSON.stringify(records.map(({ data }) => rowOf(data)))]);
+    await addMetered(
+      tx,
+      records.map(({ data }) =>
+        counted('policy-decisions', { ...data, resourceArn: data.engineArn, userId: data.principal.id }, data),
+      ),
+    );
   },
 };
 

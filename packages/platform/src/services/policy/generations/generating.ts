@@ -4,7 +4,7 @@ import { type Model, ModelError, type ModelMessage } from '../../../kernel/model
 import { object, stored, text } from '../../../kernel/stored-shape.ts';
 import type { PolicyGateway, PolicyGateways } from '../decisions/policy-gateway.ts';
 import type { PolicySets } from '../decisions/policy-sets.ts';
-import type { PolicyChecking } from '../policies/policy-checking.ts';
+import type { PolicyChecking, Within } from '../policies/policy-checking.ts';
 import type { GeneratedAsset } from './generation.ts';
 import type { Generations } from './generations.ts';
 import { ANSWER_SCHEMA, type Drafted, readAnswer, repairPrompt, systemPrompt } from './prompt.ts';
@@ -52,7 +52,8 @@ export class Generating {
     if (!model) return generations.end(data.arn, { reasons: ['The model is gone: set models.url or policy.model.'] });
     const drafts = await this.#write(model, gateway, found.data.sentence, signal);
     if (!drafts) return generations.end(data.arn, { reasons: ['The model gave no policies. Say it in other words.'] });
-    const engine = { arn: found.parent, accountId: found.accountId, timeoutMs: ANALYSIS_MS / drafts.length };
+    const within = { timeoutMs: ANALYSIS_MS / drafts.length, signal };
+    const engine = { arn: found.parent, accountId: found.accountId, ...within };
     const assets: GeneratedAsset[] = [];
     for (const [i, draft] of drafts.entries()) assets.push(await this.#assetOf(draft, i, engine, gateway));
     await generations.end(data.arn, { assets });
@@ -90,7 +91,7 @@ export class Generating {
   async #assetOf(
     { fragment, statement }: Drafted,
     index: number,
-    engine: { arn: string; accountId: string; timeoutMs: number },
+    engine: { arn: string; accountId: string } & Within,
     gateway: PolicyGateway,
   ): Promise<GeneratedAsset> {
     const id = `asset_${index + 1}-${this.#deps.newIdSuffix().toLowerCase()}`;

@@ -20,12 +20,18 @@ export interface AnalysisFinding {
   description: string;
 }
 
+/** How long an analysis may take, and what calls it off. */
+export interface Within {
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
 /** Analyses a policy among the others of its engine at one gateway. `notAnalysed`: why it could not, with the remedy. */
 export type Analyse = (
   schema: string,
   policy: PolicyText & { id: string },
   others: readonly (PolicyText & { id: string })[],
-  timeoutMs: number,
+  within: Within,
 ) => Promise<{ findings: AnalysisFinding[]; notAnalysed?: string | undefined }>;
 
 export interface PolicyCheckingDeps {
@@ -77,10 +83,11 @@ export class PolicyChecking {
   }
 
   /** What is to be said of a text as a policy of that engine. `validate`: findings of the analysis are reasons against it. */
-  async check(
+  async #check(
     { id, engineArn, accountId }: Pick<Policy, 'id' | 'engineArn' | 'accountId'>,
     text: PolicyText,
     validationMode: control.PolicyValidationMode,
+    signal: AbortSignal,
   ): Promise<Checked> {
     const scopes = scopesOf(text.text);
     if (scopes.length !== 1) return { refused: [severalStatements(scopes.length)], notes: [], temporal: false };
@@ -97,7 +104,7 @@ export class PolicyChecking {
         gateway,
         { id, ...text },
         { engineArn, accountId },
-        ANALYSIS_MS / gateways.length,
+        { timeoutMs: ANALYSIS_MS / gateways.length, signal },
       );
       for (const { type, description } of findings.filter((one) => one.type !== 'VALID')) {
         const against = validationMode === 'FAIL_ON_ANY_FINDINGS' && type !== 'OPEN_TOOLS';
@@ -110,11 +117,11 @@ export class PolicyChecking {
     return { ...checked, refused: [...new Set(checked.refused)], notes: [...new Set(checked.notes)] };
   }
 
-  /** What is to be said of a draft for one gateway; `engine`: analysed in that time among the policies of that one. */
+  /** What is to be said of a draft for one gateway; `engine`: analysed within that among the policies of that one. */
   async draft(
     text: PolicyText,
     gateway: PolicyGateway,
-    engine: { arn: string; accountId: string; timeoutMs: number } | undefined,
+    engine: ({ arn: string; accountId: string } & Within) | undefined,
   ): Promise<{ refused: string[]; findings: control.Finding[] }> {
     const scopes = scopesOf(text.text);
     if (scopes.length !== 1) return { refused: [severalStatements(scopes.length)], findings: [] };
@@ -122,7 +129,7 @@ export class PolicyChecking {
     const { found } = await this.#typeCheck(gateway, { id, live: text, enforcementMode: 'ACTIVE' });
     if (found.length > 0 || !engine) return { refused: found.map(written), findings: [] };
     const among = { engineArn: engine.arn, accountId: engine.accountId };
-    const { findings, notAnalysed } = await this.#analyse(gateway, { id, ...text }, among, engine.timeoutMs);
+    const { findings, notAnalysed } = await this.#analyse(gateway, { id, ...text }, among, engine);
     return {
       refused: [],
       findings: [
@@ -136,12 +143,15 @@ export class PolicyChecking {
     };
   }
 
-  async #run({ data }: JobRun<Checking>): Promise<void> {
+  async #run({ data, signal }: JobRun<Checking>): Promise<void> {
     const found = await this.#deps.policies.store.get(data.arn);
     if (found?.data.revision !== data.revision || !found.data.wanted) return;
     const policy = policyFrom(found);
     const { wanted, validationMode } = found.data;
-    await this.#end(data, await this.check(policy, wanted, validationMode));
+    const checked = await this.#check(policy, wanted, validationMode, signal);
+    // What was called off is checked anew, by whoever has the job then.
+    signal.throwIfAborted();
+    await this.#end(data, checked);
   }
 
   /** Ends a check. A policy that is gone or wanted otherwise by now stays as it is. */
@@ -195,7 +205,7 @@ export class PolicyChecking {
     gateway: PolicyGateway,
     policy: PolicyText & { id: string },
     engine: { engineArn: string; accountId: string },
-    timeoutMs: number,
+    within: Within,
   ): ReturnType<Analyse> {
     const { policies, sets, analyse } = this.#deps;
     const all = await policies.all({ arn: engine.engineArn, accountId: engine.accountId });
@@ -204,7 +214,7 @@ export class PolicyChecking {
         ? [{ id, ...live }]
         : [],
     );
-    return analyse(sets.schemaOf(gateway), policy, others, timeoutMs);
+    return analyse(sets.schemaOf(gateway), policy, others, within);
   }
 }
 

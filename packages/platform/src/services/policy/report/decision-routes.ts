@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
-import { type RouteSet, readMembers, SIGNED } from '../../../kernel/http/index.ts';
+import { numberIn, type RouteSet, readMembers, SIGNED } from '../../../kernel/http/index.ts';
 import type { Database } from '../../../kernel/storage/index.ts';
 import type { Engines } from '../engines/engines.ts';
 import { type ExplainDeps, explain } from './explain.ts';
@@ -33,7 +33,7 @@ export function decisionRoutes(deps: DecisionRoutesDeps): RouteSet {
           return {
             rights: { action: 'agentplatform:ReadPolicyDecisions', resource },
             async answer() {
-              const days = daysOf(query.get('days'));
+              const days = numberIn(query, 'days', { usual: USUAL_DAYS, most: MOST_DAYS });
               await engines.get(accountId, params.id ?? '');
               return { rows: await readReport(database, resource, clock.now() - days * DAY_MS) };
             },
@@ -61,11 +61,4 @@ export function decisionRoutes(deps: DecisionRoutesDeps): RouteSet {
       },
     ],
   };
-}
-
-function daysOf(text: string | null): number {
-  if (text === null) return USUAL_DAYS;
-  const days = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (days < 1 || days > MOST_DAYS) throw errors.invalidField('days', `must be a whole number from 1 to ${MOST_DAYS}`);
-  return days;
 }

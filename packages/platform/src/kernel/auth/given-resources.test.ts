@@ -1,7 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formerlyGiven, givenMemories } from './given-memories.ts';
+import { formerlyGiven, givenResources } from './given-resources.ts';
 
 const ACCOUNT = '123456789012';
 const home = `arn:aws:bedrock-agentcore:us-east-1:${ACCOUNT}`;
@@ -56,20 +56,42 @@ describe('what a deployer gives', () => {
   const of = { texts: ['notes-a1B2c3D4e5', 'other-a1B2c3D4e5', 'x'], region: 'us-east-1', field: 'environment' };
 
   it('is what he may give', async () => {
-    expect(await givenMemories(caller([NOTES]), of)).toEqual([NOTES]);
-    expect(await givenMemories(caller([]), of)).toEqual([]);
+    expect(await givenResources(caller([NOTES]), of)).toEqual([NOTES]);
+    expect(await givenResources(caller([]), of)).toEqual([]);
     expect(new Set(asked)).toEqual(new Set(['agentplatform:UseMemory']));
   });
 
+  it('is a credential provider by its ARN, never by its name, and only one that he may give', async () => {
+    const vault = `${home}:token-vault/default`;
+    const [key, token] = [`${vault}/apikeycredentialprovider/search`, `${vault}/oauth2credentialprovider/orders`];
+    const others = [
+      ...[
+        'search',
+        vault,
+        `${vault}/paymentcredentialprovider/search`,
+        `${key}/x`,
+        key.replace(ACCOUNT, '999999999999'),
+      ],
+      ...[key.replace('us-east-1', 'eu-west-1'), `${vault}/apikeycredentialprovider/`, `${key}\n`],
+    ];
+    const texts = [key, token, key, ...others];
+    asked.length = 0;
+    expect(await givenResources(caller([key, token, ...others]), { ...of, texts })).toEqual([key, token]);
+    expect(asked).toEqual(Array.from({ length: 2 }, () => 'agentplatform:UseCredentialProvider'));
+    expect(await givenResources(caller([token]), { ...of, texts })).toEqual([token]);
+    const many = Array.from({ length: 12 }, (_, at) => `${vault}/apikeycredentialprovider/${'n'.repeat(120)}${at}`);
+    await expect(givenResources(caller([]), { ...of, texts: many })).rejects.toThrow(/12 credential providers/);
+  });
+
   it('is not known where nobody can say', async () => {
-    await expect(givenMemories(caller([], new Error('the directory is old')), of)).rejects.toThrow('old');
+    await expect(givenResources(caller([], new Error('the directory is old')), of)).rejects.toThrow('old');
   });
 
   it('has a bound', async () => {
     const texts = Array.from({ length: 13 }, (_, at) => `notes-a1B2c3D4${String(at).padStart(2, '0')}`);
-    await expect(givenMemories(caller([]), { ...of, texts })).rejects.toMatchObject({
+    await expect(givenResources(caller([]), { ...of, texts })).rejects.toMatchObject({
       ...{ code: 'ValidationException', message: expect.stringContaining('13') },
     });
-    expect(await givenMemories(caller([]), { ...of, texts: texts.slice(1) })).toEqual([]);
+    expect(await givenResources(caller([]), { ...of, texts: texts.slice(1) })).toEqual([]);
   });
 });

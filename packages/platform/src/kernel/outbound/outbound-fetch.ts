@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Outbound } from '../outbound/index.ts';
+import type { Outbound } from './outbound.ts';
 
 /** What one call of a model may take. */
 export interface CallLimits {
@@ -15,13 +15,13 @@ const BODILESS = [204, 205, 304];
 /** `fetch` for a client library, by the operator's way out. It follows no redirect: the key is for the service that was named alone. */
 export function outboundFetch(outbound: Pick<Outbound, 'fetch'>, limits: CallLimits): typeof fetch {
   return async (input, { method = 'GET', headers, body, signal } = {}) => {
-    if (typeof input !== 'string' || (body !== undefined && typeof body !== 'string'))
+    if (input instanceof Request || (typeof body !== 'string' && body !== undefined && body !== null))
       throw new TypeError('a client library asks with texts alone');
     const answer = await outbound.fetch(input, {
       ...limits,
       method,
       headers: Object.fromEntries(new Headers(headers)),
-      body,
+      ...(typeof body === 'string' ? { body } : {}),
       redirects: 0,
       ...(signal ? { signal } : {}),
     });

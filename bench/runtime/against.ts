@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -46,18 +47,22 @@ type Taken = { before: number[]; now: number[] };
 const SIDES = ['before', 'now'] as const;
 
 /**
- * The platform of an earlier commit, in a worktree with an install of its own, and this one, side by side on the same machine and in turns: what
+ * The platform of an earlier commit, in a worktree with an install of its own, and this one (`commit` may be a folder with both), side by side on the same machine and in turns: what
  * changes with the machine changes for both. Rejects where the commit is not there or cannot be installed.
  */
 export async function measureAgainst(commit: string, size: AgainstSize): Promise<Compared[]> {
   const dir = await mkdtemp(join(tmpdir(), 'agentplatform-against-'));
-  const checkout = join(dir, 'before');
+  // A folder is a checkout that is installed already.
+  const installed = existsSync(commit);
+  const checkout = installed ? resolve(commit) : join(dir, 'before');
   await chmod(dir, 0o711);
   const git = (...args: string[]): Promise<string> => runChild('git', ['-C', ROOT, ...args], INSTALL_MS);
   const opened: BenchPlatform[] = [];
   try {
-    await git('worktree', 'add', '--detach', checkout, commit);
-    await runChild('npm', ['--prefix', checkout, 'ci', '--no-audit', '--no-fund'], INSTALL_MS);
+    if (!installed) {
+      await git('worktree', 'add', '--detach', checkout, commit);
+      await runChild('npm', ['--prefix', checkout, 'ci', '--no-audit', '--no-fund'], INSTALL_MS);
+    }
     const former: { startBenchPlatform: typeof startBenchPlatform } = await import(
       pathToFileURL(join(checkout, 'bench/runtime/bench-platform.ts')).href
     );
@@ -83,7 +88,7 @@ export async function measureAgainst(commit: string, size: AgainstSize): Promise
     ];
   } finally {
     for (const bench of opened) await bench.close();
-    await git('worktree', 'remove', '--force', checkout).catch(() => undefined);
+    if (!installed) await git('worktree', 'remove', '--force', checkout).catch(() => undefined);
     await rm(dir, { recursive: true, force: true });
   }
 }

@@ -39,7 +39,7 @@ const QUICK = {
 };
 
 /**
- * `npm run bench -- runtime [--quick] [--keep] | --live N | --against COMMIT [--quick] [--keep]`: the session's hot path, cold start, streaming and second start, each beside its
+ * `npm run bench -- runtime [--quick] [--keep] | --live N | --against COMMIT|FOLDER [--quick] [--keep]`: the session's hot path, cold start, streaming and second start, each beside its
  * peer; then starts from the pool, WebSockets and memory. `--live` holds so many sessions at once instead; `--against` measures the platform of a
  * commit and this one in turns. Prints a table; `--keep` writes bench/results/runtime.json and the page docs/benchmarks.md from it.
  */

@@ -362,7 +362,8 @@ const DOORS: Record<string, Door> = {
   'events as CloudTrail has them': {
     set: 'cloudtrail',
     action: 'cloudtrail:LookupEvents',
-    takes: ['signature', 'presigned'],
+    // Told by the header of a signature.
+    takes: ['signature'],
     method: 'POST',
     path: () => '/',
     service: 'cloudtrail',
@@ -381,7 +382,8 @@ const DOORS: Record<string, Door> = {
   'queries of logs': {
     set: 'logs',
     action: 'logs:StartQuery',
-    takes: ['signature', 'presigned'],
+    // Told by the header of a signature.
+    takes: ['signature'],
     method: 'POST',
     path: () => '/',
     service: 'logs',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CreatePolicyCommand, GetPolicyCommand } from '@aws-sdk/client-bedrock-agentcore-control';
-import { expect } from 'vitest';
 import type { Clients } from './clients.ts';
 
 /** Writes a policy, of Dogwood where its text has a temporal condition, and waits until it counts. */
@@ -10,8 +10,10 @@ export async function activePolicy({ control }: Clients, policyEngineId: string,
   const { policyId } = await control.send(
     new CreatePolicyCommand({ policyEngineId, name, definition, validationMode: 'IGNORE_ALL_FINDINGS' }),
   );
-  const get = () => control.send(new GetPolicyCommand({ policyEngineId, policyId }));
-  await expect.poll(async () => (await get()).status, { timeout: 30_000 }).not.toBe('CREATING');
-  const { status, statusReasons } = await get();
-  expect(status, statusReasons?.join('\n')).toBe('ACTIVE');
+  for (;;) {
+    const { status, statusReasons } = await control.send(new GetPolicyCommand({ policyEngineId, policyId }));
+    if (status === 'ACTIVE') return;
+    if (status !== 'CREATING') throw new Error(`the policy is ${status}: ${statusReasons?.join('; ')}`);
+    await delay(50);
+  }
 }

@@ -63,6 +63,9 @@ export interface HarnessPort {
   tokens: ModelTokens;
 }
 
+/** States of a version for which something is being made. */
+const PREPARING: ReadonlySet<string> = new Set(['CREATING', 'UPDATING']);
+
 const SOURCE = join(import.meta.dirname, '../../../../../images/harness');
 
 /** Harnesses: agents from configuration alone (spec: Harness). */
@@ -98,10 +101,10 @@ export function createHarnessService(deps: HarnessServiceDeps): Service<HarnessO
   const settle = async (arn: string): Promise<void> => {
     const family = await store.family(arn);
     if (!family) return deps.sessions.stopAll(arn, 'deleted');
-    const live = family.endpoints.flatMap(({ liveVersion, targetVersion }) =>
-      [liveVersion ?? [], targetVersion].flat(),
-    );
-    deps.sessions.pool.retain(arn, family.harness.deleting ? [] : live.map(String));
+    const live = family.endpoints.flatMap(({ liveVersion }) => liveVersion ?? []);
+    // What was made for a version that is about to be live is for its first session.
+    const coming = family.versions.flatMap(({ version, status }) => (PREPARING.has(status) ? version : []));
+    deps.sessions.pool.retain(arn, family.harness.deleting ? [] : [...live, ...coming].map(String));
   };
   deps.changes.subscribe([HARNESS_KIND, HARNESS_VERSION_KIND, HARNESS_ENDPOINT_KIND], async (changed) => {
     const live = deps.sessions

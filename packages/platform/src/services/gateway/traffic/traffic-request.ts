@@ -52,11 +52,17 @@ export class TrafficRequest {
     return coding !== undefined || (length !== undefined && Number(length) !== 0);
   }
 
-  /** What the body says, where that is JSON of no great length or was read before; whatever else it is stays a stream. Rejects as `whole`. */
+  /**
+   * What the body says, where that is JSON of no great length or was read before; whatever else it is stays a stream. Undefined for one that has a
+   * member twice: whoever reads it takes the first or the last, and nobody knows which. Rejects as `whole`.
+   */
   async said(): Promise<unknown> {
     const { 'content-type': type = '', 'content-length': length } = this.passing.req.headers;
     const short = JSON_TYPE.test(type) && !(Number(length) > MAX_BYTES);
-    return this.hasBody() && (short || this.#whole) ? this.json(MAX_BYTES) : undefined;
+    if (!this.hasBody() || !(short || this.#whole)) return undefined;
+    const said = await this.json(MAX_BYTES);
+    if (said === undefined) return undefined;
+    return namesIn(textOf(await this.whole(MAX_BYTES))) === membersIn(said) ? said : undefined;
   }
 
   /** Whether the body is said to be JSON of no more than so many bytes. */
@@ -78,4 +84,30 @@ export class TrafficRequest {
     const bytes = await this.whole(maxBytes);
     return holdsTooMuch(bytes) ? undefined : jsonOf(textOf(bytes));
   }
+}
+
+/** How many names of members a text of JSON has: texts with a colon behind them. */
+function namesIn(json: string): number {
+  let names = 0;
+  for (let at = json.indexOf('"'); at >= 0; at = json.indexOf('"', at)) {
+    for (at += 1; json[at] !== '"' && at < json.length; at += 1) if (json[at] === '\\') at += 1;
+    at += 1;
+    while (json[at] === ' ' || json[at] === '\n' || json[at] === '\r' || json[at] === '\t') at += 1;
+    if (json[at] === ':') names += 1;
+  }
+  return names;
+}
+
+/** How many members a value of JSON has, on all levels. */
+function membersIn(value: unknown): number {
+  const waiting: unknown[] = [value];
+  let count = 0;
+  while (waiting.length > 0) {
+    const one = waiting.pop();
+    if (typeof one !== 'object' || one === null) continue;
+    const values = Object.values(one);
+    if (!Array.isArray(one)) count += values.length;
+    waiting.push(...values);
+  }
+  return count;
 }

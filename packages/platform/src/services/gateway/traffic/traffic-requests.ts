@@ -105,14 +105,15 @@ export class TrafficRequests implements PassService {
     const { open, word, path, caller, passing } = request;
     if (!gate.asks(open)) return undefined;
     const said = await request.said();
-    const prompt = textsOf(caller.query, said);
+    // What cannot be read has no prompt, whatever the query says: a permit that asks for one does not hold.
+    const unseen = request.hasBody() && said === undefined;
+    const prompt = unseen ? undefined : textsOf(caller.query, said);
     const input: HttpInput = {
-      ...{ target: targetName ?? word, method: passing.req.method ?? '', path: `/${word}${path}` },
+      ...{ target: targetName ?? word, method: passing.req.method ?? '', path: decodedPath(`/${word}${path}`) },
       ...(qualifiedModelId !== undefined && { model: qualifiedModelId }),
       ...(prompt !== undefined && { prompt }),
     };
     try {
-      const unseen = said === undefined && request.hasBody();
       await gate.http(open, input, { caller, unseen, signal: passing.signal });
       return undefined;
     } catch (error) {
@@ -210,14 +211,26 @@ function refuseIntercepted({ gateway: { id, definition } }: OpenGateway): void {
 
 /** All texts of a request, whatever its format: what its query and its body say. Undefined where it says nothing. */
 function textsOf(query: URLSearchParams, body: unknown): string | undefined {
-  const texts = [...query.values()];
+  const texts = [...query].flatMap(([name, value]) => (NAME.test(name) ? [value] : [name, value]));
   const waiting: unknown[] = [body];
   while (waiting.length > 0) {
     const value = waiting.pop();
     if (typeof value === 'string') texts.push(value);
-    else if (typeof value === 'object' && value !== null) waiting.push(...Object.values(value).reverse());
+    else if (typeof value === 'object' && value !== null) {
+      if (!Array.isArray(value)) texts.push(...Object.keys(value).filter((name) => !NAME.test(name)));
+      waiting.push(...Object.values(value).reverse());
+    }
   }
   return texts.length > 0 ? texts.join('\n') : undefined;
+}
+
+/** What is a name of something; whatever else stands in its place is a text. */
+const NAME = /^[A-Za-z_][\w.[\]-]{0,63}$/;
+
+/** A path as servers read it, so that no other way to write it passes a policy. It goes on as it was written. */
+function decodedPath(path: string): string {
+  const bytes = (run: string) => Buffer.from(run.replaceAll('%', ''), 'hex').toString();
+  return path.replace(/(?:%[0-9A-Fa-f]{2})+/g, bytes);
 }
 
 /** Of `/gateways/{id}/{word}{path}{search}`, as it was written. */

@@ -16,7 +16,7 @@ const BETWEEN_MS = 61_000;
 
 /**
  * `npm run bench -- faults restart [--kills 5] [--process]`: kills the server under its supervisor, and tells how long until the platform
- * answers again and until each session is answered from its memory. Fails when it answers later than 4 s after a kill, or a memory was lost.
+ * answers again and until each session is answered from its memory. Fails when one of these takes longer than 4 s after a kill, or a memory was lost.
  */
 export async function run(args: string[]): Promise<void> {
   const at = args.indexOf('--kills');
@@ -49,7 +49,7 @@ export async function run(args: string[]): Promise<void> {
     process.stdout.write(
       `${kills} kills: answers again after ${spread(answered)}, ${SESSIONS} sessions from their memory after ${spread(whole)}\n`,
     );
-    if (Math.max(...answered) > LONGEST_MS) {
+    if (Math.max(...whole) > LONGEST_MS) {
       process.stdout.write(`longer than ${LONGEST_MS} ms\n`);
       process.exitCode = 1;
     }

@@ -88,6 +88,14 @@ const DOORS: Record<string, Door> = {
     method: 'POST',
     path: () => '/runtimes/',
   },
+  // Nobody has the session: whoever may watch is told so.
+  'the live view of a browser': {
+    set: 'browser live view',
+    action: 'bedrock-agentcore:ConnectBrowserLiveViewStream',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/browser-streams/aws.browser.v1/sessions/01JZZZZZZZZZZZZZZZZZZZZZZZ/live-view',
+  },
   'an operation with a body': {
     action: 'bedrock-agentcore:TagResource',
     takes: ['signature', 'presigned'],
@@ -834,6 +842,10 @@ describe('the doors of a platform', () => {
       '/.well-known/oauth-protected-resource/gateways/:gateway/mcp',
       '/_platform/packages',
       '/_platform/packages/:fileName',
+      // The page of the live view, which asks for a ticket through its WebSocket.
+      '/browser-streams/live-view',
+      '/browser-streams/live-view.css',
+      '/browser-streams/live-view.js',
       '/healthz',
       // People who are asked for their consent: a link that is a secret, and a cookie.
       '/identities/oauth2/authorize',

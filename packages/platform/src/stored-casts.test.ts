@@ -16,8 +16,11 @@ const HEARD: Record<string, string> = {
   'kernel/embeddings/sentence-model.ts': 'files of a model, each member of which is looked at behind it',
   'kernel/telemetry/pretty.ts': 'a line of the log, to be shown',
   'services/browser/cdp-client.ts': 'messages of Chromium',
+  'services/browser/recording/recorded-entry.ts':
+    'messages of programs to Chromium, each member of which is looked at behind it',
   'services/code-interpreter/kernel-host.ts': 'lines of the program in the sandbox',
   'services/gateway/targets/connectors/connector.ts': 'an answer that is made there',
+  'services/harness/tools/browser-page.ts': 'messages of Chromium',
   'services/packages/npm-package.ts': 'what the build beside it has written',
 };
 

@@ -2,7 +2,7 @@ import { errors } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
 import { number, object, storedText, text } from '../../kernel/stored-shape.ts';
 import { type InsightsQuery, passes, readInsightsQuery, valueAt } from './insights-query.ts';
-import type { SpanDetail, SpanRow } from './span-row.ts';
+import { type SpanRow, storedDetail } from './span-row.ts';
 
 /** What `StartQuery` asks. */
 export interface LogQuery {
@@ -88,7 +88,7 @@ function candidates(database: Executor, accountId: string, asked: LogQuery, quer
 
 /** A span as AWS's distribution of OpenTelemetry writes it into a log group. */
 function documentOf(row: SpanRow): Record<string, unknown> {
-  const detail = JSON.parse(row.detail) as SpanDetail;
+  const detail = storedText(storedDetail, row.detail);
   return {
     resource: { attributes: detail.resource },
     scope: { name: row.scope },

@@ -1,6 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
-import type { SpanDetail, SpanRow } from './span-row.ts';
+import { storedText } from '../../kernel/stored-shape.ts';
+import { type SpanDetail, type SpanRow, storedDetail } from './span-row.ts';
 import { type TreeNode, treeOf } from './span-tree.ts';
 
 type Reader = Pick<Executor, 'query'>;
@@ -117,8 +118,7 @@ export async function readTrace(
 }
 
 function shown({ detail, ...row }: SpanRow): ShownSpan {
-  // As `rowOf` has written it.
-  return { ...row, ...(JSON.parse(detail) as SpanDetail) };
+  return { ...row, ...storedText(storedDetail, detail) };
 }
 
 /** How often something is in a trace, and what it takes. */

@@ -1,4 +1,4 @@
-import { list, number, object, type Shape, text } from '../../kernel/stored-shape.ts';
+import { list, number, object, type Shape, text, wire } from '../../kernel/stored-shape.ts';
 import type { Attributes, AttributeValue, OtlpSpan } from './otlp/index.ts';
 import { CONTENT_NAMES, meaningOf, NAMES_VERSION } from './span-names.ts';
 
@@ -45,6 +45,13 @@ export interface SpanDetail {
   output: string;
   droppedAttributes: number;
 }
+
+/** The column `detail`, as `rowOf` writes it. */
+export const storedDetail: Shape<SpanDetail> = object<SpanDetail>({
+  ...{ attributes: wire<Attributes>(), resource: wire<Attributes>() },
+  events: list(object<SpanDetail['events'][number]>({ name: text, atUs: number, attributes: wire<Attributes>() })),
+  ...{ input: text, output: text, droppedAttributes: number },
+});
 
 export const storedRows: Shape<{ rows: SpanRow[] }> = object({
   rows: list(

@@ -74,10 +74,11 @@ export class DockerProvider implements SandboxProvider {
     await engine.guard.ensure();
     for (const { container, running, record } of await listContainers(engine)) {
       if (!running || this.#table.has(record.id)) continue;
-      const inspected = await engine.api.json('GET', `/containers/${container}/json`);
-      const pid = Number(property(property(inspected, 'State'), 'Pid'));
-      if (pid > 1) await endLeftExecs(container, pid);
-      const sandbox = this.#sandbox(engine, { record, container, init: pid > 1 ? await identify(pid) : undefined });
+      // One that cannot be taken up keeps nobody out: the sweep after this removes it.
+      const sandbox = await this.#attach(engine, container, record).catch((error: unknown) => {
+        this.#options.log.error({ err: error, sandbox: record.id }, 'a sandbox of before cannot be taken up');
+      });
+      if (!sandbox) continue;
       this.#table.set(sandbox);
       yield sandbox;
     }
@@ -122,6 +123,13 @@ export class DockerProvider implements SandboxProvider {
       await rm(instance.run, { recursive: true, force: true });
     }
     api.close();
+  }
+
+  async #attach(engine: DockerEngine, container: string, record: DockerStarted['record']): Promise<ProvidedSandbox> {
+    const inspected = await engine.api.json('GET', `/containers/${container}/json`);
+    const pid = Number(property(property(inspected, 'State'), 'Pid'));
+    if (pid > 1) await endLeftExecs(container, pid);
+    return this.#sandbox(engine, { record, container, init: pid > 1 ? await identify(pid) : undefined });
   }
 
   #ready(): Promise<DockerEngine> {

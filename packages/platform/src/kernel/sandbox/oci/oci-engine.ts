@@ -122,7 +122,10 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     nameserver,
     sandboxEndpoint: options.sandboxEndpoint?.(),
   });
-  await endLeftHelpers(instance.sandboxes);
+  // One that cannot be ended now keeps nobody out.
+  await endLeftHelpers(instance.sandboxes).catch((error: unknown) =>
+    log.error({ err: error }, 'a helper of an earlier server cannot be ended'),
+  );
   const ranges = await IdRanges.open({
     registryDir: idRegistryPlace(runBase),
     dataDir: instance.dataDir,

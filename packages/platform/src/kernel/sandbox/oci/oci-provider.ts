@@ -89,7 +89,10 @@ export class OciProvider implements SandboxProvider {
     const engine = await this.#ready();
     for (const id of await readdir(engine.instance.sandboxes)) {
       if (this.#table.has(id)) continue;
-      const sandbox = await this.#attach(engine, id);
+      // One that cannot be taken up keeps nobody out: the sweep after this removes it.
+      const sandbox = await this.#attach(engine, id).catch((error: unknown) => {
+        this.#options.log.error({ err: error, sandbox: id }, 'a sandbox of before cannot be taken up');
+      });
       if (!sandbox) continue;
       this.#table.set(sandbox);
       yield sandbox;

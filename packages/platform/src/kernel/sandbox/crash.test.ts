@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, realpath, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -77,6 +77,21 @@ describe('a server that is killed', () => {
     for (const ip of before.leases ?? []) expect(routes).not.toContain(`${ip} `);
     await provider.close();
     expect((await runCommand(['nft', 'list', 'table', 'inet', (await openInstance(dataDir)).prefix])).code).not.toBe(0);
+    await rm((await openInstance(dataDir)).run, { recursive: true, force: true });
+  });
+
+  it('leaves one that cannot be taken up, which keeps the next server from none of the others, and is removed', async () => {
+    await killedServer(30);
+    // What is left of commands is removed as files; this cannot be.
+    await mkdir(join(dataDir, 'sandboxes/a2/exec-damaged'));
+    const provider = open();
+    const found: string[] = [];
+    for await (const { id } of provider.reattach()) found.push(id);
+    expect(found).toEqual(expect.arrayContaining(['a1', 'a3']));
+    expect(found).not.toContain('a2');
+    expect(await provider.sweep(new Set(['a1', 'a3']))).toContain('a2');
+    await untilNoTrace(dataDir, () => provider.sweep(new Set()));
+    await provider.close();
     await rm((await openInstance(dataDir)).run, { recursive: true, force: true });
   });
 

@@ -47,7 +47,7 @@ export class Unhandled {
 
   take(error: unknown, origin: string): void {
     const course = this.#courses.getStore();
-    // Node leaves it behind for whatever comes next, which may belong to another.
+    // Node leaves it behind for the next work, which may belong to another owner.
     this.#courses.enterWith({ end: undefined });
     this.#end(course, error, origin);
   }

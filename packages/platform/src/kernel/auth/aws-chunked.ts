@@ -19,7 +19,7 @@ const MAX_TRAILERS = 16 * 1024;
 /**
  * Decodes the `aws-chunked` body of S3 (`STREAMING-…` payloads): `SIZE[;chunk-signature=…] CRLF data CRLF …`, a chunk of
  * size 0, trailer lines. With `signing` each chunk's last part is held back until the chunk's signature agrees, so a
- * forged chunk ends the stream in an error before it is complete. Memory stays flat whatever size a chunk claims.
+ * forged chunk ends the stream in an error before it is complete. Memory stays flat, regardless of the size that a chunk claims.
  */
 export class AwsChunkedDecoder extends Transform {
   /** Trailer lines by lower-case name, such as `x-amz-checksum-crc32`; complete once the stream has ended. */

@@ -1,7 +1,7 @@
 import { errors, parseArn, parseResourceArn, resourceArn, ServiceError } from '@agentplatform/contract';
 import type { Caller } from '../service.ts';
 
-/** A name and ten random characters. Ids of other things look the same; whoever is given what is no memory is given nothing. */
+/** A name and ten random characters. Ids of other resources have this form too. Giving an id that is not a memory's gives nothing. */
 const ID = /^[a-zA-Z][a-zA-Z0-9_-]{0,99}-[a-zA-Z0-9]{10}$/;
 /** They travel in the credentials of every request. */
 const MOST = 12;

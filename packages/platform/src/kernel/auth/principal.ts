@@ -1,4 +1,4 @@
-/** Who makes a request, as established by authentication and used by authorization. */
+/** The caller of a request, as established by authentication and used by authorization. */
 export type Principal = IamPrincipal | OAuthPrincipal | AnonymousPrincipal;
 
 /** A signed request: an access key of a user or short-lived credentials of a role. */
@@ -10,7 +10,7 @@ export interface IamPrincipal {
   accessKeyId: string;
   /** Tags of the role session (condition keys `aws:PrincipalTag/…`). */
   tags: Record<string, string>;
-  /** What whoever assumed the role first said that he is; it stays the same from role to role. */
+  /** The source identity that the first caller to assume a role gave. It is kept from role to role. */
   sourceIdentity?: string | undefined;
   /** Sandbox that the credentials were issued to, or that they were assumed with; they end with it. */
   sandboxId?: string | undefined;
@@ -41,13 +41,13 @@ export interface OAuthPrincipal {
   digest: string;
 }
 
-/** Whoever reaches a resource that its owner has opened to everybody. */
+/** An anonymous caller of a resource that its owner has opened to everybody. */
 export interface AnonymousPrincipal {
   kind: 'anonymous';
   /** The account that owns the resource. */
   accountId: string;
   /** ARN of the resource: it is open, and what belongs to it, alone. */
   acceptedBy: string;
-  /** Where the request came from: the requests of one address share a rate. */
+  /** The address from which the request came: the requests of one address share a rate. */
   address: string | undefined;
 }

@@ -8,7 +8,7 @@ export interface SigningCredentials {
   sessionToken?: string | undefined;
 }
 
-/** A request that is ready but for its signature. */
+/** A complete request that lacks only its signature. */
 export interface UnsignedRequest {
   method: string;
   url: URL;

@@ -73,7 +73,7 @@ export interface AuthenticatorDeps {
 
 const SKEW_MS = 5 * 60_000;
 const PRESIGNED_EARLY_MS = 15 * 60_000;
-/** Their clients sign for us-east-1 whatever region they are set to. */
+/** Clients of these services sign for us-east-1, regardless of their configured region. */
 const GLOBAL_SERVICES = new Set(['iam', 'sts']);
 
 /** Verifies AWS Signature Version 4, in header or query form, as the AWS services do. */

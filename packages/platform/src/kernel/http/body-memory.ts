@@ -14,7 +14,7 @@ export interface BodyMemoryOptions {
 /** What a short body has at most. */
 const SHORT_BYTES = 64 * 1024;
 
-/** Bytes of bodies that are read whole and not answered yet. Whoever reads one takes them as they come, so that nobody has any by announcing them. */
+/** Bytes of bodies that are read whole and not answered yet. A reader takes bytes as they arrive, so that announcing a length takes none. */
 export class BodyMemory {
   readonly #totalBytes: number;
   readonly #trusted: BodyMemoryOptions['trusted'];
@@ -31,7 +31,7 @@ export class BodyMemory {
     return this.#taken;
   }
 
-  /** For one request, of whoever is known to send it or else of his address. */
+  /** The memory of one request, counted by its sender if known, else by its address. */
   of(principal: Principal | undefined, address: string | undefined): HeldBody {
     const owner = principal ? ownerOf(principal) : addressKey(address);
     return new HeldBody(this, this.#trusted.has(address) ? undefined : owner);

@@ -16,7 +16,7 @@ export interface CountedConnection {
   once(event: 'close', run: () => void): unknown;
 }
 
-/** Counts a connection until it is closed, whatever becomes of it meanwhile, and destroys it where its address has too many. */
+/** Counts a connection until it is closed, and destroys it when its address has too many. */
 export type CountConnection = (connection: CountedConnection) => void;
 
 /** Keeps one address from having all the connections of a server. Gives what counts connections that do not come as its sockets. */

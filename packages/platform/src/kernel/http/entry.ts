@@ -74,7 +74,7 @@ export class Entry {
     const resources = await request.resources(principal.accountId);
     this.#authorizeAll(entering, principal, request, resources);
     if (body.kind !== 'undeclared') await prove(body);
-    // The vendor's clients give signed headers out, to which their caller adds; whoever is given a presigned URL adds none.
+    // The vendor's clients give signed headers out, to which their caller adds; the holder of a presigned URL adds none.
     const presigned = req.headers.authorization === undefined;
     return { principal, resources, signedHeaders: presigned ? signedHeaders : undefined };
   }

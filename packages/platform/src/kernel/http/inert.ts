@@ -10,7 +10,7 @@ export const INERT_HEADERS = {
 /** Types that no browser makes a document of, nor takes for another type. */
 const NO_DOCUMENT = /^(?:application\/(?:json|vnd\.amazon\.eventstream)|text\/event-stream)\s*(?:;|$)/i;
 
-/** Whether a browser could run content of this type: whatever is not known to be harmless. */
+/** Whether a browser could run content of this type: true for every type that is not known to be harmless. */
 export function mayRun(contentType: string | undefined): boolean {
   return contentType === undefined || !NO_DOCUMENT.test(contentType);
 }

@@ -41,7 +41,7 @@ export interface PassRequest extends EntryRequest {
 export interface Passing extends Entered {
   req: IncomingMessage;
   requestId: string;
-  /** Held to its signature: a stream that does not fit ends in an error. Absent where there is none. */
+  /** Held to its signature: a stream that does not fit ends in an error. Absent when the request has no signature. */
   body: Uint8Array | Readable | undefined;
   signal: AbortSignal;
   onGone: OnGone;

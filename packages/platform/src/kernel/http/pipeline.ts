@@ -225,7 +225,7 @@ export class Pipeline {
       : answer;
   }
 
-  /** Whoever shares his address with one who is refused too often is not refused with him, as long as his own signature fits. */
+  /** A caller with a valid signature is not refused because another caller at his address is refused too often. */
   async #authenticate(
     req: IncomingMessage,
     operation: OperationName,
@@ -321,7 +321,7 @@ export class Pipeline {
     return failure;
   }
 
-  /** Answers whatever is still to come of the body: a short rest is read, for a long one the client is told that the connection ends. */
+  /** Deals with the unread rest of the body. A short rest is read; for a long one the client is told that the connection ends. */
   async #refuse(req: IncomingMessage, res: ServerResponse, response: WireResponse, requestId: string): Promise<void> {
     if (!req.complete) {
       lingerAfterAnswer(req, this.#deps.clock);

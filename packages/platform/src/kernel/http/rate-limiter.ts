@@ -21,7 +21,7 @@ export class RateLimiter {
     this.#clock = clock;
   }
 
-  /** Takes one token of `key`. Throws ThrottlingException with the time until there is one when there is none. */
+  /** Takes one token of `key`. Throws ThrottlingException with the time until the next token when none is left. */
   take(key: string): void {
     const seconds = this.tryTake(key);
     if (seconds === 0) return;

@@ -52,7 +52,7 @@ export class RequestRates {
 
   /** Counts a request of a known caller. Throws ThrottlingException, or what its operation calls that. */
   take(principal: Principal, address: string | undefined, operation?: OperationName): void {
-    // By owner: whoever assumes a role names its sessions, and would have a rate of each name.
+    // By owner: a caller who assumes a role names its sessions, and would get a separate rate for each name.
     const seconds = this.#principals.tryTake(ownerOf(principal));
     // Last, for it is seldom asked: most callers stay below the limit.
     if (seconds === 0 || this.#trusted.has(address)) return;
@@ -63,7 +63,7 @@ export class RequestRates {
   }
 }
 
-/** Admits so many requests a second of each address, whoever sends them; 0 means no limit. */
+/** Admits so many requests a second from each address, regardless of their sender; 0 means no limit. */
 export function admitBySandbox(perSecond: number, trusted: RequestRatesOptions['trusted'], clock: Clock): Admit {
   const limiter = new RateLimiter(perSecond, clock);
   return ({ socket: { remoteAddress } }, operation) => {

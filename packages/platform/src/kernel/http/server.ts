@@ -34,7 +34,7 @@ export interface HttpServerDeps {
   pipeline: Pipeline;
   /** Everything that is no operation of the contract, and serves it. */
   routes: { sets: readonly RouteSet[]; pipeline: RoutePipeline };
-  /** What hands requests through below a path, whatever they are. */
+  /** The handlers that pass every request below a path through. */
   passes?: readonly PassPlugin[];
   /** Takes the requests that ask for WebSocket; without it the offer is passed over. */
   upgrade?: UpgradeHandler | undefined;

@@ -10,7 +10,7 @@ export interface TooMany {
   setting: string;
 }
 
-/** The refusal (429) of whoever has his share: as ThrottledException where the operation knows that one. */
+/** The refusal (429) of a caller who has used up his share: a ThrottledException where the operation declares it. */
 export function tooMany(what: string, { seconds, operation, remedy, setting }: TooMany): ServiceError {
   const options = { remedy: `${remedy}, or raise ${setting}.`, retryAfterSeconds: seconds };
   const known = operation !== undefined && operations[operation].errors.includes('ThrottledException');

@@ -93,7 +93,7 @@ function notHere(what: string, client: string): ServiceError {
   });
 }
 
-/** The name in the scope of the request's signature; empty where there is none. */
+/** The name in the scope of the request's signature; empty when the request has none. */
 function signedService({ headers: { authorization } }: Pick<IncomingMessage, 'headers'>): string {
   const end = authorization?.indexOf(END) ?? -1;
   if (authorization === undefined || end <= 0) return '';

@@ -39,7 +39,7 @@ interface Place {
 
 interface Batch {
   frames: Frame[];
-  /** Where reading goes on after this batch. */
+  /** The position at which reading continues after this batch. */
   next: Place | undefined;
 }
 
@@ -238,7 +238,7 @@ export class JournalDrain {
   }
 }
 
-/** Of the segment that is being written only the synced part counts. */
+/** Only the synced part of the segment being written counts. */
 async function limitOf(segment: Segment & { size?: number }, file: FileHandle): Promise<number> {
   return segment.size ?? (await file.stat()).size;
 }

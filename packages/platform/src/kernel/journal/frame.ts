@@ -43,7 +43,7 @@ export function encodeFrame(frame: Frame): Buffer {
   return buffer;
 }
 
-/** Reads the frame that starts at `start`. Never throws, whatever the bytes are. */
+/** Reads the frame that starts at `start`. Never throws, for any bytes. */
 export function decodeFrame(buffer: Buffer, start: number): Decoded {
   const available = buffer.length - start;
   if (available < HEADER_BYTES) return { kind: 'short', bytes: HEADER_BYTES };

@@ -27,7 +27,7 @@ export interface Placed {
   end: number;
 }
 
-/** Where reading stopped, and why if not at the end. */
+/** The offset at which reading stopped, and the reason if it was not the end. */
 export interface ReadEnd {
   offset: number;
   broken?: string;

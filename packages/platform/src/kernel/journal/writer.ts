@@ -35,7 +35,7 @@ interface Entry {
 
 interface Open extends Segment {
   file: FileHandle;
-  /** Bytes that are synced; whatever lies beyond is cut after a failure. */
+  /** Number of synced bytes. The bytes after them are cut off after a failure. */
   size: number;
   /** Bytes that are written. */
   written: number;

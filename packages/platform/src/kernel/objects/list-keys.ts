@@ -9,7 +9,7 @@ export interface ListedPage {
   next?: string;
 }
 
-/** One page of keys and common prefixes below `root`. Throws `InvalidArgument` for a token that is none. */
+/** One page of keys and common prefixes below `root`. Throws `InvalidArgument` for an invalid token. */
 export async function listKeys(root: string, options: ListObjectsOptions): Promise<ListedPage> {
   const prefix = Buffer.from(options.prefix ?? '');
   const delimiter = Buffer.from(options.delimiter ?? '');

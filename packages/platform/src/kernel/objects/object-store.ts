@@ -4,7 +4,7 @@ import type { Checksum } from './checksums.ts';
 /** Objects by bucket and key, with the meaning that S3 gives to each operation. Failures are `ObjectError`s. */
 export interface ObjectStore {
   createBucket(name: string, owner: string): Promise<void>;
-  /** Undefined when there is none. */
+  /** Undefined when the bucket does not exist. */
   bucket(name: string): Promise<Bucket | undefined>;
   listBuckets(): Promise<Bucket[]>;
   /** Throws `BucketNotEmpty`. */
@@ -14,9 +14,9 @@ export interface ObjectStore {
   put(place: ObjectPlace, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<ObjectInfo>;
   /** Throws `NoSuchKey`, `NoSuchBucket`, `InvalidRange`. The body must be read or destroyed. */
   get(place: ObjectPlace, range?: RangeRequest): Promise<StoredObject>;
-  /** Undefined when there is none. */
+  /** Undefined when the object does not exist. */
   head(place: ObjectPlace): Promise<ObjectInfo | undefined>;
-  /** Does nothing when there is none. */
+  /** Does nothing when the object does not exist. */
   delete(place: ObjectPlace): Promise<void>;
   /** In the order of the keys' UTF-8 bytes. */
   list(bucket: string, options: ListObjectsOptions): Promise<ObjectPage>;

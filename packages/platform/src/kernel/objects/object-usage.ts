@@ -22,7 +22,7 @@ export interface ObjectChange {
 export interface Writing {
   /** Before so many bytes more are written. Throws `QuotaExceeded`. */
   grow(bytes: number): void;
-  /** The write is over, whatever became of it. */
+  /** The write is over, whether it succeeded or failed. */
   release(): void;
 }
 

@@ -9,7 +9,7 @@ export interface S3ClientOptions {
   /** Those of the environment when absent. */
   credentials?: { accessKeyId: string; secretAccessKey: string };
   clock: Clock;
-  /** How long an answer may take, in milliseconds: to begin, and, but for the content of an object, to end. */
+  /** Time limit of an answer in milliseconds: to begin, and to end, except for the content of an object. */
   answerMs?: number;
   /** How long nothing may come while the content of an object is read, in milliseconds. */
   idleMs?: number;

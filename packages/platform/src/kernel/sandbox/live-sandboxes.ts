@@ -10,13 +10,13 @@ export class LiveSandboxes extends ProviderLayer {
     return this.#live.has(id);
   }
 
-  /** The sandbox of this id, once it is made; undefined when there is none, or when it could not be made. Never rejects. */
+  /** The sandbox of this id, once it is made; undefined when it does not exist or could not be made. Never rejects. */
   async find(id: string): Promise<Sandbox | undefined> {
     return this.#live.get(id);
   }
 
   override async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
-    // An id that is taken stays with whoever has it: the provider refuses this one.
+    // A taken id stays with its sandbox: the provider refuses this one.
     if (this.#live.has(spec.id)) return super.create(spec, signal);
     const making = super.create(spec, signal);
     const entry = making.catch(() => undefined);

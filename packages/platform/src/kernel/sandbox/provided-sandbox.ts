@@ -25,7 +25,7 @@ export interface SandboxParts {
   logs(options: LogOptions, ended: () => boolean): AsyncIterable<LogLine>;
   copied?: Sandbox['copied'];
   snapshot?: Sandbox['snapshot'];
-  /** Asks the first process to end; false when there is none to ask. */
+  /** Asks the first process to end; false when it does not run. */
   terminate(): Promise<boolean>;
   /** Ends every process now. */
   kill(): Promise<void>;

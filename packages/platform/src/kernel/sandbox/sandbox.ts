@@ -133,7 +133,7 @@ export interface ExecHandle {
   stderr: Readable;
   /** Only with a tty. */
   resize(columns: number, rows: number): void;
-  /** Signals the command and its process group. After SIGKILL, the default, nothing of it stays on the host and its output ends, whoever holds it. */
+  /** Signals the command and its process group. After SIGKILL, the default, no process of it stays on the host, and its output ends even if another process holds it open. */
   kill(signal?: NodeJS.Signals): void;
   /** Exit status as a shell would say it, `NEVER_RAN` when the command did not get so far. Never rejects. */
   exited: Promise<number>;
@@ -178,7 +178,7 @@ export interface Sandbox {
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** Its sandboxes end by themselves when their server's lease lapses (`lease-file.ts`), whatever became of the server. */
+/** Its sandboxes end by themselves when their server's lease lapses (`lease-file.ts`), whether or not the server still runs. */
 export interface SandboxProvider {
   readonly name: 'oci' | 'process' | 'docker' | 'kubernetes';
   probe(): Promise<ProbeReport>;
@@ -188,7 +188,7 @@ export interface SandboxProvider {
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox>;
   /** Whether `SandboxSpec.snapshot` can have an effect and `SandboxSpec.files` are made; absent when not. */
   keepsSnapshots?(): Promise<boolean>;
-  /** What survived a restart of the server. */
+  /** The sandboxes that survived a restart of the server. */
   reattach(): AsyncIterable<Sandbox>;
   /**
    * Removes every cgroup, namespace, mount and file of a sandbox of this data directory whose id is not in `keep`, or, without that, of those

@@ -105,7 +105,7 @@ function isShared(mountinfo: string, path: string): boolean {
     const fields = before.split(' ');
     const point = unescapeMount(fields[4] ?? '');
     const holds = point !== '' && (path === point || path.startsWith(point === '/' ? '/' : `${point}/`));
-    // Of several on one place the last is the one that is seen.
+    // When several share one place, the last hides the others.
     if (holds && point.length >= holder.length) {
       holder = point;
       shared = fields.slice(6).some((tag) => tag.startsWith('shared:'));

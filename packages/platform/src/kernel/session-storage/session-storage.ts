@@ -152,7 +152,7 @@ export class SessionStorage implements SessionVolumes {
     const root = this.#mounts.pathOf(sandboxId);
     // What mkfs makes, empty while nothing is amiss; an agent that lists its storage should find its own files.
     await rmdir(join(root, 'lost+found')).catch(() => undefined);
-    // Whoever the image's user is: nobody but that one sandbox can get here.
+    // This holds for any user of the image: only that one sandbox can reach this path.
     await chmod(root, 0o777);
   }
 

@@ -26,7 +26,7 @@ export class VolumeFile {
     this.#record = join(directory, 'volume.json');
   }
 
-  /** Undefined when there is none that is whole. */
+  /** Undefined when it is missing or incomplete. */
   async read(): Promise<VolumeRecord | undefined> {
     const text = await orMissing(readFile(this.#record, 'utf8'));
     try {
@@ -37,10 +37,10 @@ export class VolumeFile {
     }
   }
 
-  /** What it takes of the host's disk; 0 when there is none. */
+  /** The bytes that it takes of the host's disk; 0 when it does not exist. */
   async diskBytes(): Promise<number> {
     const file = await orMissing(stat(this.disk));
-    // The system counts blocks of 512 bytes, whatever the file system's are.
+    // The system counts blocks of 512 bytes, regardless of the file system's block size.
     return (file?.blocks ?? 0) * 512;
   }
 
@@ -49,7 +49,7 @@ export class VolumeFile {
     await replaceFile(this.#record, JSON.stringify(record));
   }
 
-  /** Makes an empty file system of `bytes` when there is none; half a one never stays under the name. Rejects with what mkfs said. */
+  /** Makes an empty file system of `bytes` when none exists. An incomplete one never stays under the name. Rejects with the message of mkfs. */
   async format(bytes: number, run: RunCommand): Promise<void> {
     const known = await orMissing(open(this.disk, 'r'));
     if (known) return known.close();

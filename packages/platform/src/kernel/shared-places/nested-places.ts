@@ -27,7 +27,7 @@ export async function nestedAmong(
 }
 
 /**
- * Mounts the directory itself in a place of the platform's own, so that what sandboxes get is this one whatever they make of its name.
+ * Mounts the directory itself in a place of the platform's own, so that sandboxes get this directory even if its name comes to mean another.
  * Rejects when the name leads somewhere else already.
  */
 export async function pin(mounts: LateMounts, id: string, { path, outer, within }: Nested): Promise<string> {

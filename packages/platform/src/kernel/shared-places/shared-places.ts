@@ -30,7 +30,7 @@ export interface PlaceReport {
   missing: Missing[];
 }
 
-/** Hosts that are gone must not hold up a sandbox for ever; what was acknowledged is on the server, whatever happens. */
+/** A host that is gone must not hold up a sandbox for ever. Acknowledged writes are on the server in any case. */
 const NFS_OPTIONS = 'nosuid,nodev,soft,timeo=100,retrans=3';
 /** A sandbox that saw one of these would see the host. */
 const NEVER = ['/', '/proc', '/sys', '/dev', '/run', '/etc', '/root', '/var', '/usr', '/boot'];

@@ -50,7 +50,7 @@ export class LineBudget {
   }
 }
 
-/** Takes a line of this minute; if there is none left, counts it as held back. */
+/** Takes a line of this minute; if no line is left, counts it as held back. */
 function spend(said: Said, lines: number, now: number): Told | undefined {
   if (now - said.began >= MINUTE_MS) {
     said.left = lines;

@@ -31,7 +31,7 @@ interface Distribution {
   labels: Labels;
   /** Upper bounds of all buckets but the last, which has none. */
   bounds: number[];
-  /** Of each bucket by itself. */
+  /** The count of each bucket, not cumulative. */
   counts: number[];
   count: number;
   sum: number;

@@ -53,7 +53,7 @@ export function createOtlpTracer(deps: OtlpTracerDeps): Tracer {
   };
 }
 
-/** By the digits of the id that are random in every system: whoever has a part of the trace decides the same. */
+/** A number from 0 to 1, from the digits of the trace id that are random in every system: every service in a trace reaches one decision. */
 function fractionOf(traceId: string): number {
   return Number.parseInt(traceId.slice(-13), 16) / 16 ** 13;
 }

@@ -82,7 +82,7 @@ function cleanOf(value: AttributeValue): string | number | boolean | string[] {
   return typeof value === 'object' ? value.map(redactText) : value;
 }
 
-/** As OpenTelemetry has times: seconds, and nanoseconds beside them. */
+/** A time in OpenTelemetry's form: seconds and nanoseconds. */
 export function highResolution(ms: number): [number, number] {
   const seconds = Math.trunc(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];

@@ -49,7 +49,7 @@ export function readTraceContext(headers: IncomingHttpHeaders): TraceContext | u
   return state === undefined ? parent : { ...parent, state };
 }
 
-/** The well-formed members of a caller's baggage; undefined when there is none. */
+/** The well-formed members of a caller's baggage; undefined when it has no such member. */
 export function readBaggage(headers: IncomingHttpHeaders): string | undefined {
   const text = textOf(headers, 'baggage');
   if (text === undefined) return undefined;

@@ -8,7 +8,7 @@ export interface TracedCaller {
   sandboxId?: string | undefined;
 }
 
-/** Where spans begin. Each is handed on by whoever begins it, for nothing here is ambient. */
+/** Where spans begin. The code that begins a span hands it on; nothing here is ambient. */
 export interface Tracer {
   /** Of a request with these headers, which may say what it is a part of. */
   request(name: string, headers: IncomingHttpHeaders): Span;

@@ -56,7 +56,7 @@ export function createCredentialStore(deps: CredentialStoreDeps): AccessKeyStore
     });
   }
 
-  /** As whoever has the key, while it counts. */
+  /** The principal that owns the key, while the key is valid. */
   function asKey({ ofKey, secretAccessKey }: KeySessionClaims): Credential | undefined {
     const key = deps.directory.state.accessKeys.get(ofKey);
     const principal = key && principalOf(key);

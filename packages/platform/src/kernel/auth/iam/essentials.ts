@@ -7,7 +7,7 @@ import type { AccessKey, Account, IamChange, Role } from './iam-records.ts';
 import type { RandomBytes, Sealer } from './ports.ts';
 import { defaultTrustPolicy } from './role-sessions.ts';
 
-/** `given`: those alone that whoever deployed an agent has given it. */
+/** `given`: only the credential providers that the deployer of an agent has given it. */
 export type ProviderUse = 'all' | 'given';
 
 export interface EssentialsDeps {

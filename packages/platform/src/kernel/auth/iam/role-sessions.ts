@@ -32,7 +32,7 @@ export interface RoleCredentials {
   sessionToken: string;
   /** Milliseconds since the epoch. */
   expiresAt: number;
-  /** Of the role session. */
+  /** The ARN of the role session. */
   arn: string;
   /** `AROA…:SESSION` */
   assumedRoleId: string;

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { list, number, object, record, type Shape, storedText, text } from '../../stored-shape.ts';
 import type { RandomBytes } from './ports.ts';
 
-/** What a session token holds; whoever has the platform's key can read it without asking the database. */
+/** The content of a session token. A holder of the platform's key can read it without asking the database. */
 export type SessionClaims = RoleSessionClaims | KeySessionClaims;
 
 interface Session {
@@ -27,7 +27,7 @@ export interface RoleSessionClaims extends Session {
   given?: readonly string[] | undefined;
 }
 
-/** Acts as whoever has a long-lived key, for as long as that counts. */
+/** Acts as the owner of a long-lived key, for as long as that key is valid. */
 export interface KeySessionClaims extends Session {
   /** Id of that key. */
   ofKey: string;

@@ -20,7 +20,7 @@ export const iamMigrations: Migration[] = [
     `,
   },
   {
-    // One row for each commit, whatever it holds.
+    // One row for each commit, regardless of its content.
     id: 'iam/0002-changes',
     sql: noteChanges(IAM_TOPIC, 'one'),
   },

@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 
-/** An authorization server (RFC 8414) behind a certificate of one's own, with tokens for whoever asks. */
+/** An authorization server (RFC 8414) behind a private certificate. It gives a token to every caller. */
 export interface PrivateProvider {
   discoveryUrl: string;
   /** Of its subject `ann`, for the audience `agents`. */

@@ -16,7 +16,7 @@ const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_REFUSED_STREAM }
 
 /**
  * Serves one stream as a connection of HTTP/1.1 that carries one request: `serve` is handed that connection, and destroys it at once to refuse the stream.
- * So whatever holds for a request of HTTP/1.1 holds for this one: the limits of its head, its times, how it is cut and how its answer breaks.
+ * So every rule for a request of HTTP/1.1 holds for this one: the limits of its head, its times, how it is cut and how its answer breaks.
  */
 export function serveStream(
   stream: ServerHttp2Stream,

@@ -95,7 +95,7 @@ const GONE: ExecState = { pid: undefined, code: KILLED };
 
 class Exec {
   readonly stdin: Writable;
-  // None of the three is read or written by everybody who has them.
+  // Some callers use only some of the three streams.
   readonly stdout = new PassThrough().on('error', () => {});
   readonly stderr = new PassThrough().on('error', () => {});
   readonly exited: Promise<number>;
@@ -229,7 +229,7 @@ class Exec {
     const [pid, code] = [Number(property(state, 'Pid')), property(state, 'ExitCode')];
     const begun = pid > 1 ? pid : undefined;
     if (property(state, 'Running') !== false || typeof code !== 'number') return { pid: begun, code: undefined };
-    // The runtime's own failure looks like the command's, but for the number that every command has which was started.
+    // The runtime's own failure looks like the command's, but only a command that was started has a process id.
     return { pid: begun, code: code !== 0 && begun === undefined ? NEVER_RAN : code };
   }
 }

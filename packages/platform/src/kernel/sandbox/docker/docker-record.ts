@@ -24,7 +24,7 @@ export function recordLabels(record: DockerRecord): Record<string, string> {
   return { [RECORD_LABEL]: JSON.stringify(record) };
 }
 
-/** The record in a container's labels, or undefined when there is none that is whole: anybody may label a container. */
+/** The record in a container's labels, or undefined when it is missing or incomplete: anybody may label a container. */
 export function readLabels(labels: unknown): DockerRecord | undefined {
   const text = property(labels, RECORD_LABEL);
   if (typeof text !== 'string') return undefined;

@@ -10,7 +10,7 @@ import { SandboxError } from '../sandbox.ts';
 /** Made by the engine itself in every container. */
 const ENGINES_OWN = new Set(['proc', 'sys', 'dev']);
 
-/** What stands in the top directory of a root file system. */
+/** The entries of the top directory of a root file system. */
 export interface RootEntries {
   directories: string[];
   files: string[];

@@ -144,7 +144,7 @@ async function prepareRoot(
     gid: user.gid,
     workingDir,
     ownWorkingDir: user.isDefault && workingDir !== '/',
-    // Also here, where they replace a link of the image: the engine would mount over whatever it leads to.
+    // Given here too, for files that replace a link of the image: the engine would mount over the target of the link.
     files,
     mountTargets,
     command: spec.secretEnv ? { file: READER, path: [] } : commandOf(ociProcess(spec, user)),

@@ -58,7 +58,7 @@ export function dockerIsolation(info: unknown, runtime: string | undefined): str
   return `container (Docker ${String(property(info, 'ServerVersion')).split('+')[0]}, ${name}, seccomp, own network)`;
 }
 
-/** What a daemon lacks, by its answer to `GET /info`. */
+/** The features that a daemon lacks, by its answer to `GET /info`. */
 export function checkDaemon(info: unknown, runtime: string | undefined): Missing[] {
   const security = items(info, 'SecurityOptions').map(String);
   const offered = Object.keys(toObject(property(info, 'Runtimes')));

@@ -2,7 +2,7 @@ import { chown, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageUser } from '../oci/image-user.ts';
 
-/** Where a container finds it; a name that images do not use. */
+/** The path of the file in a container; images do not use this name. */
 const INSIDE = '/.agentplatform-secrets';
 
 /** The program that reads it, which the image has to have. */

@@ -64,7 +64,7 @@ export async function execInSandbox(
           (pid) => signalCommand(target, pid, wanted),
           () => child.exitCode !== null || child.signalCode !== null,
         ),
-      // The runtime's own failure looks like the command's, but for the number that it writes down of every command that it has started.
+      // The runtime's own failure looks like the command's, but the runtime writes a process id only for a command that it has started.
       statusOf: async (status) => (status !== 0 && (await isGone(pidFile)) ? NEVER_RAN : status),
       ...(signalsInside && { lastWords: () => readFailure(logFile) }),
       cleanUp: () => Promise.all([processFile, pidFile, logFile].map((file) => rm(file, { force: true }))),

@@ -184,7 +184,7 @@ export class LineSplitter {
     return lines;
   }
 
-  /** What no line break ended. */
+  /** The last line, when no line break has ended it. */
   rest(): LogLine[] {
     const rest = this.#partial + this.#decoder.end();
     this.#partial = '';

@@ -82,7 +82,7 @@ export async function processesInEnvironment(entry: string): Promise<number[]> {
 
 interface Seen {
   pid: number;
-  /** Of /proc/PID/stat, from the third on. */
+  /** The fields of /proc/PID/stat, from the third on. */
   fields: string[];
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** Bytes of the host that the disk of the sandbox with this directory takes (`owner.pl`). Rejects for a disk in memory, or one that is gone. */
 export async function diskBytes(dir: string): Promise<number> {
-  // The system counts blocks of 512 bytes, whatever the file system's are.
+  // The system counts blocks of 512 bytes, regardless of the file system's block size.
   return (await stat(join(dir, 'disk'))).blocks * 512;
 }
 

@@ -81,7 +81,7 @@ export async function openInstance(dataDir: string, runBase = '/run/agentplatfor
   return instance;
 }
 
-/** The mode holds whatever the umask is. */
+/** The mode is set regardless of the umask. */
 async function directory(path: string, mode: number): Promise<void> {
   await mkdir(path, { recursive: true });
   await chmod(path, mode);

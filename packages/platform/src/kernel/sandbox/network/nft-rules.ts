@@ -9,9 +9,9 @@ export interface FirewallOptions {
   table: string;
   subnet: string;
   gateway: string;
-  /** Where questions to port 53 of the gateway go; undefined when the host has no IPv4 resolver. */
+  /** The resolver for DNS queries to port 53 of the gateway; undefined when the host has no IPv4 resolver. */
   nameserver: Nameserver | undefined;
-  /** Port of 127.0.0.1 behind the sandbox endpoint; undefined when there is none. */
+  /** Port of 127.0.0.1 behind the sandbox endpoint; undefined when there is no endpoint. */
   sandboxEndpoint?: number | undefined;
 }
 

@@ -25,7 +25,7 @@ export interface SubnetOptions {
   registryDir: string;
   /** Text of /proc/net/route. */
   routes: string;
-  /** The packet rules of this host as text; a block that they name is not free, whoever made them. */
+  /** The packet rules of this host as text. An address block that any rule names is not free. */
   rules?: string;
 }
 

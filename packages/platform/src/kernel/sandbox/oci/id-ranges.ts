@@ -61,7 +61,7 @@ export class IdRanges {
     return this.#options.first;
   }
 
-  /** The first id of a range that nobody has. Rejects with SandboxError `capacity` when there is none. */
+  /** The first id of a free range. Rejects with SandboxError `capacity` when no range is free. */
   async take(): Promise<number> {
     const { registryDir, dataDir, first, count } = this.#options;
     const claimed = new Set(await readdir(registryDir));

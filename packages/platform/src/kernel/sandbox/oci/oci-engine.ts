@@ -74,7 +74,7 @@ export interface Engine {
   traits: RuntimeTraits;
   pool: OwnerPool;
   ranges: IdRanges;
-  /** An owner as the pool makes them, but for its ids. */
+  /** An owner process as the pool makes it, except for its ids. */
   makeOwner(own: boolean): Promise<Owner>;
   /** Whether all ids of owners of the pool are their own. */
   ownIds: boolean;

@@ -67,7 +67,7 @@ export const MASKED_PATHS = [
   '/sys/firmware',
   '/sys/devices/virtual/powercap',
   '/sys/devices/virtual/dmi',
-  // Where each loop device says which file of the host is behind it.
+  // Each loop device names its backing file of the host here.
   '/sys/block',
   '/sys/class/block',
   '/sys/dev/block',

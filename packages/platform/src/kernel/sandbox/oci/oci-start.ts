@@ -86,7 +86,7 @@ export async function startSandbox({
     firstId: owner.ids.first,
     openFiles: joinsUserNamespace ? spec.limits.openFiles : undefined,
   };
-  // The record first: whatever exists after it, a later server finds.
+  // The record comes first, so that a later server finds everything made after it.
   await writeRecord(dir, record);
   const workingDir = spec.image.config.workingDir || '/';
   const mountTargets = await Promise.all(

@@ -18,7 +18,7 @@ export interface RuntimeTraits {
   unenforced: string[];
   /** Whether it writes a sandbox down, and others go on from that. */
   snapshots: boolean;
-  /** What isolates, in plain words. */
+  /** The isolation mechanism, in plain words. */
   isolation: string;
 }
 

@@ -41,7 +41,7 @@ export class Snapshots {
     return new Snapshots(dir, maxBytes);
   }
 
-  /** The one of this key, which counts as used now; undefined when there is none. */
+  /** The snapshot of this key, marked as used now; undefined when it does not exist. */
   async find(key: string): Promise<SnapshotFiles | undefined> {
     const place = join(this.#dir, key);
     const now = new Date();

@@ -30,7 +30,7 @@ export interface ProcessProviderOptions {
   stage: HostStage;
   clock: Clock;
   log: Logger;
-  /** Must be said in so many words: what runs here can read and change whatever the server can. */
+  /** Must be set explicitly: code in the sandbox can read and change everything that the server can. */
   acceptNoIsolation: true;
   /** Bytes of a process's log that are kept (default 4 MiB). */
   logBytes?: number;
@@ -235,7 +235,7 @@ export class ProcessProvider implements SandboxProvider {
       await endGroup(record.pid);
       await endProcess(record.owner);
     }
-    // Commands of clients have groups of their own, and whoever made itself a daemon has, too.
+    // Each client command has its own process group, and so does each process that became a daemon.
     for (const pid of await processesInEnvironment(`TMPDIR=${tempOf(join(this.#dir, id))}`)) await endTree(pid);
     await rm(join(this.#dir, id), { recursive: true, force: true });
   }

@@ -1,4 +1,4 @@
-/** Property `name` of a decoded JSON value, or undefined when there is none. */
+/** Property `name` of a decoded JSON value, or undefined when it is absent. */
 export function property(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && name in value ? Reflect.get(value, name) : undefined;
 }

@@ -13,7 +13,7 @@ export function texts(value: unknown): Record<string, string> {
   return Object.fromEntries(Object.entries(value).map(([name, content]) => [name, String(content)]));
 }
 
-/** Reads the network policy of a record; whatever is missing is closed. */
+/** Reads the network policy of a record. A missing field counts as closed. */
 export function networkPolicy(value: unknown): NetworkPolicy {
   return {
     egress: property(value, 'egress') === 'restricted' ? 'restricted' : 'none',

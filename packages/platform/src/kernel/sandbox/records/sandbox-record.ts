@@ -30,7 +30,7 @@ export async function writeRecord(dir: string, record: SandboxRecord): Promise<v
   await rename(draft, join(dir, FILE));
 }
 
-/** The record in `dir`, or undefined when there is none that is whole. */
+/** The record in `dir`, or undefined when it is missing or incomplete. */
 export async function readRecord(dir: string): Promise<SandboxRecord | undefined> {
   const text = await readFile(join(dir, FILE), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;

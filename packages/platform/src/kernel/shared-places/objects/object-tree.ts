@@ -144,7 +144,7 @@ export class ObjectTree implements Tree {
     });
   }
 
-  /** Copied whole before the old name goes: whatever ends this half-way, the file is under one of the two. */
+  /** Copies the whole file before it removes the old name: after an interruption the file has at least one of the two names. */
   async #moveFile(path: string, to: string, signal?: AbortSignal): Promise<void> {
     await Promise.all([this.#stores.settled(path), this.#stores.settled(to)]);
     await this.#copy(this.#place(path), this.#place(to), signal);

@@ -27,7 +27,7 @@ export class Nodes {
     return this.#byId.get(id);
   }
 
-  /** The node of a name, a new one when there is none or when it has become something else. */
+  /** The node of a name, a new one when the name has no node or now means something else. */
   at(parent: FileNode, name: string, kind: FileNode['kind']): FileNode {
     const there = parent.children.get(name);
     if (there?.kind === kind) return there;

@@ -41,7 +41,7 @@ const ATTEMPTS = 5;
 export class OpenContent {
   /** How often it is open. */
   opens = 0;
-  /** How many hold on to it besides, so that whoever opens the file meanwhile gets this one. */
+  /** Number of other holders. While there is one, opening the file gives this content. */
   holds = 0;
   readonly #deps: OpenContentDeps;
   /** Known once the content is here. */

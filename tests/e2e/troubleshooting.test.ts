@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import {
   BedrockAgentCoreControlClient,
-  ListHarnessesCommand,
+  ListEvaluatorsCommand,
   ListMemoriesCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { BedrockRuntimeClient, ConverseCommand } from '@aws-sdk/client-bedrock-runtime';
@@ -107,9 +107,9 @@ describe('the guide on troubleshooting has what a user sees', () => {
   it('of signatures, models and what is not built', async () => {
     const { endpoint, region } = platform.ready;
     const { accessKeyId } = platform.credentials;
-    const harnesses = (client: BedrockAgentCoreControlClient): Promise<unknown> =>
-      client.send(new ListHarnessesCommand({}));
-    const wrong = async (options: object, send = harnesses): Promise<string> => {
+    const evaluators = (client: BedrockAgentCoreControlClient): Promise<unknown> =>
+      client.send(new ListEvaluatorsCommand({}));
+    const wrong = async (options: object, send = evaluators): Promise<string> => {
       const client = new BedrockAgentCoreControlClient({
         ...{ endpoint, region, credentials: platform.credentials, maxAttempts: 1 },
         ...options,

@@ -237,6 +237,22 @@ const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly s
   metrics: { whose: 'the operator’s, and programs’ of this machine', heldBy: ['security/doors.test.ts'] },
   preparations: { whose: 'the operator’s', heldBy: ['security/doors.test.ts'] },
   health: { whose: 'everybody’s: that it is up', heldBy: ['security/doors.test.ts'] },
+  usage: { whose: 'the account’s: whoever policies let read the bill', heldBy: ['security/doors.test.ts'] },
+  audit: { whose: 'the account’s: whoever policies let read its audit trail', heldBy: ['security/doors.test.ts'] },
+  cloudtrail: { whose: 'the account’s, as `audit`', heldBy: ['security/doors.test.ts', 'compat/audit.test.ts'] },
+  observability: { whose: 'the account’s: whoever policies let read its traces', heldBy: ['security/doors.test.ts'] },
+  logs: {
+    whose: 'the account’s, as `observability`',
+    heldBy: ['security/doors.test.ts', 'compat/log-queries.test.ts'],
+  },
+  otlp: {
+    whose: 'the sandbox’s that sends, by its address, and the account’s by access key: spans are written, never read',
+    heldBy: ['security/doors.test.ts', 'e2e/observability.test.ts'],
+  },
+  'browser live view': {
+    whose: 'the browser’s: whoever policies let watch it; the page holds nothing of a session',
+    heldBy: ['security/doors.test.ts', 'e2e/browser-live-view.test.ts'],
+  },
   packages: { whose: 'everybody’s: clients without any data', heldBy: ['e2e/packages.test.ts'] },
   'sandbox-credentials': {
     whose: 'the sandbox’s that has the token',

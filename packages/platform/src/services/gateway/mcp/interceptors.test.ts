@@ -58,7 +58,7 @@ describe('an interceptor of requests', () => {
     const [{ arn, caller } = { arn: '' }] = invoke.mock.calls[0] ?? [];
     expect(arn).toBe(ARN('request'));
     await caller?.require('lambda:InvokeFunction', arn);
-    expect(roleMay).toHaveBeenCalledWith(ROLE, 'lambda:InvokeFunction', arn);
+    expect(roleMay).toHaveBeenCalledWith(ROLE, 'lambda:InvokeFunction', arn, []);
     says({});
     await around(gateway([at(['REQUEST'], { passRequestHeaders: true })]));
     const headers = { Authorization: 'Bearer t', 'Mcp-Session-Id': 's' };

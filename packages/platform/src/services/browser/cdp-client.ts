@@ -33,7 +33,14 @@ export class CdpClient {
   private constructor(socket: WebSocket, signal: AbortSignal) {
     this.#socket = socket;
     this.#signal = signal;
-    socket.on('message', (text) => this.#hear(String(text)));
+    socket.on('message', (text) => {
+      try {
+        this.#hear(String(text));
+      } catch {
+        // A sandbox that is no browser any more: nothing that it says is believed.
+        socket.terminate();
+      }
+    });
     socket.on('error', () => undefined);
     this.closed = new Promise((resolve) => {
       socket.once('close', () => {

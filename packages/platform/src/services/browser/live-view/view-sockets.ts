@@ -35,11 +35,21 @@ export interface ViewSocketsDeps {
   log: Logger;
 }
 
+/** One person who watches a session, from before his connection is open. */
+interface Place {
+  viewer?: Viewer;
+  /** Whether programs may drive the session, where that has changed meanwhile. */
+  automation?: data.AutomationStreamStatus;
+}
+
 /** A session and whoever watches it. */
 interface Watched {
   lease: Lease;
   record: SessionRecord;
   ticket: ViewTicket;
+  place: Place;
+  /** Gives back the lease and the place. */
+  leave(): void;
 }
 
 const PORT = 8080;
@@ -60,7 +70,7 @@ const STARTS_AGAIN = 4012;
 export class ViewSockets implements SocketService {
   readonly #deps: ViewSocketsDeps;
   readonly #server: WebSocketServer;
-  readonly #viewers = new Map<string, Set<Viewer>>();
+  readonly #places = new Map<string, Set<Place>>();
 
   constructor(deps: ViewSocketsDeps) {
     this.#deps = deps;
@@ -95,21 +105,30 @@ export class ViewSockets implements SocketService {
 
   /** Tells who watch that session here. */
   automationChanged(sessionId: string, status: data.AutomationStreamStatus): void {
-    for (const viewer of this.#viewers.get(sessionId) ?? []) viewer.automationChanged(status);
+    for (const place of this.#places.get(sessionId) ?? []) {
+      place.automation = status;
+      place.viewer?.automationChanged(status);
+    }
   }
 
   async #open(opening: SocketOpening, path: StreamPath, ticket: ViewTicket): Promise<void> {
     const { principal, signal, require } = opening;
     const { accountId } = ticket;
-    const browser = await this.#deps.browsers.get(path.browserId, accountId);
-    const caller = { accountId, owner: ownerOf(principal), administers: () => mayAdminister(require, browser.arn) };
-    const { lease, record } = await this.#deps.sessions.lease(browser, caller, path.sessionId, signal);
+    const place: Place = {};
+    const forget = this.#take(path.sessionId, place);
+    let lease: Lease | undefined;
+    const leave = (): void => {
+      forget();
+      lease?.release();
+    };
     try {
-      if ((this.#viewers.get(path.sessionId)?.size ?? 0) >= MAX_VIEWERS)
-        throw errors.throttling(`Session ${path.sessionId} is watched by ${MAX_VIEWERS} people already.`);
-      await this.#watch(opening, { lease, record, ticket });
+      const browser = await this.#deps.browsers.get(path.browserId, accountId);
+      const caller = { accountId, owner: ownerOf(principal), administers: () => mayAdminister(require, browser.arn) };
+      const found = await this.#deps.sessions.lease(browser, caller, path.sessionId, signal);
+      lease = found.lease;
+      await this.#watch(opening, { ...found, ticket, place, leave });
     } catch (error) {
-      lease.release();
+      leave();
       throw error;
     }
   }
@@ -121,20 +140,24 @@ export class ViewSockets implements SocketService {
     const cdp = await CdpClient.open(of.lease.sandbox.address(PORT), over.signal).catch((cause: unknown) => {
       throw errors.internal('The browser of the session does not answer; it may be starting again.', { cause });
     });
-    const client = await new Promise<WebSocket>((resolve) => this.#server.handleUpgrade(req, socket, head, resolve));
+    const client = this.#accept(req, socket, head);
+    if (!client) {
+      cdp.close();
+      of.leave();
+      return;
+    }
     client.on('error', () => client.terminate());
     const closed = new Promise<void>((resolve) => client.once('close', () => resolve()));
     opened({ close: (code, reason, graceMs) => closeSocket(client, code, reason, graceMs), closed });
     const calm = keepAlive(client, PING_EVERY_MS, clock);
     const viewer = this.#viewer(client, cdp, { ...of, require }, over.signal);
-    const forget = this.#note(of.record.sessionId, viewer);
+    of.place.viewer = viewer;
     void closed.then(() => {
       calm();
       viewer.stop();
-      forget();
       over.abort(new Error('nobody watches any more'));
       cdp.close();
-      of.lease.release();
+      of.leave();
     });
     const { sandbox } = of.lease;
     void sandbox.exited.then(() => closeSocket(client, OVER, 'the session has ended'));
@@ -151,7 +174,7 @@ export class ViewSockets implements SocketService {
   #viewer(
     socket: WebSocket,
     cdp: CdpClient,
-    { lease, record, ticket, require }: Watched & Pick<SocketOpening, 'require'>,
+    { lease, record, ticket, place, require }: Watched & Pick<SocketOpening, 'require'>,
     signal: AbortSignal,
   ): Viewer {
     const { sessions, tickets, automationChanged, clock } = this.#deps;
@@ -160,7 +183,7 @@ export class ViewSockets implements SocketService {
       ...{ socket, cdp, clock, signal },
       host: new BrowserHost(lease.connection),
       readOnly: ticket.mode === 'read-only',
-      automation: record.automation,
+      automation: place.automation ?? record.automation,
       async setAutomation(status) {
         await require(UPDATE_ACTION, record.browserArn);
         await sessions.setAutomation(record, status);
@@ -173,12 +196,24 @@ export class ViewSockets implements SocketService {
     });
   }
 
-  #note(sessionId: string, viewer: Viewer): () => void {
-    const all = this.#viewers.get(sessionId) ?? new Set();
-    this.#viewers.set(sessionId, all.add(viewer));
+  /** Undefined when it is no proper handshake, or the client is gone: then it is answered already. */
+  #accept(req: IncomingMessage, socket: SocketOpening['socket'], head: Buffer): WebSocket | undefined {
+    let client: WebSocket | undefined;
+    this.#server.handleUpgrade(req, socket, head, (accepted) => {
+      client = accepted;
+    });
+    return client;
+  }
+
+  /** Takes a place to watch that session from, and gives what leaves it. Throws ThrottlingException where all are taken. */
+  #take(sessionId: string, place: Place): () => void {
+    const all = this.#places.get(sessionId) ?? new Set();
+    if (all.size >= MAX_VIEWERS)
+      throw errors.throttling(`Session ${sessionId} is watched by ${MAX_VIEWERS} people already.`);
+    this.#places.set(sessionId, all.add(place));
     return () => {
-      all.delete(viewer);
-      if (all.size === 0 && this.#viewers.get(sessionId) === all) this.#viewers.delete(sessionId);
+      all.delete(place);
+      if (all.size === 0 && this.#places.get(sessionId) === all) this.#places.delete(sessionId);
     };
   }
 }

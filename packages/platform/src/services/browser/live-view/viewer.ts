@@ -28,6 +28,8 @@ const MAX_WAITING = 64;
 /** So many pictures may be on their way to the person. */
 const MAX_UNSEEN = 2;
 const MAX_FILES = 50;
+/** Of what was said and not read, bytes; beyond it the connection ends, and the page may come back. */
+const MAX_UNREAD_BYTES = 16 * 2 ** 20;
 
 /**
  * One person who watches the page in front. Pictures are made by the browser only as fast as this person sees them: for a slow reader it makes
@@ -118,7 +120,7 @@ export class Viewer {
     const length = Buffer.alloc(4);
     length.writeUInt32BE(head.length);
     this.#unseen += 1;
-    this.#deps.socket.send(Buffer.concat([length, head, jpeg]));
+    this.#send(Buffer.concat([length, head, jpeg]));
     this.#untold.push(picture);
     this.#tellBrowser();
   }
@@ -173,8 +175,14 @@ export class Viewer {
   }
 
   #say(message: object): void {
+    this.#send(JSON.stringify(message));
+  }
+
+  /** Nothing waits without end for a person who does not read. */
+  #send(message: string | Buffer): void {
     const { socket } = this.#deps;
-    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
+    if (socket.bufferedAmount > MAX_UNREAD_BYTES) socket.terminate();
+    else if (socket.readyState === socket.OPEN) socket.send(message);
   }
 }
 

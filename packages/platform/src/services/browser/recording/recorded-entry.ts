@@ -16,6 +16,13 @@ export type RecordedEntry = { at: number } & (
 
 const MAX_TEXT = 2000;
 const short = (value: unknown): string => (typeof value === 'string' ? value : '').slice(0, MAX_TEXT);
+/** An address without the name and the password that may stand in it. */
+export const addressOf = (value: unknown): string => short(value).replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
+/** A script up to its first text: what it writes into a page is written there as what is typed is. */
+const script = (value: unknown): string =>
+  short(value)
+    .slice(0, 200)
+    .replace(/["'`].*/s, '…');
 
 interface Known {
   frame?: { parentId?: unknown; url?: unknown };
@@ -35,10 +42,10 @@ export function entryOf({ method, params }: CdpEvent, at: number): RecordedEntry
   const of: Known = params;
   switch (method) {
     case 'Page.frameNavigated':
-      return of.frame?.parentId === undefined ? { kind: 'navigation', at, url: short(of.frame?.url) } : undefined;
+      return of.frame?.parentId === undefined ? { kind: 'navigation', at, url: addressOf(of.frame?.url) } : undefined;
     case 'Network.requestWillBeSent': {
       const { method: verb, url } = of.request ?? {};
-      return { kind: 'request', at, id: short(of.requestId), method: short(verb), url: short(url) };
+      return { kind: 'request', at, id: short(of.requestId), method: short(verb), url: addressOf(url) };
     }
     case 'Network.responseReceived': {
       const status = typeof of.response?.status === 'number' ? of.response.status : undefined;
@@ -69,12 +76,22 @@ const ACTIONS =
 
 /** What a program's message to the browser asks for; undefined for what is no action. Texts that are typed are not kept. */
 export function actionOf(message: string, at: number): RecordedEntry | undefined {
-  const { method, params = {} } = JSON.parse(message) as { method?: unknown; params?: Record<string, unknown> };
+  const { method, params } = readMessage(message);
   if (typeof method !== 'string' || !ACTIONS.test(method)) return undefined;
   const { type, x, y, button, url, expression, functionDeclaration, text } = params;
   const parts = method.startsWith('Input.')
     ? [type, x !== undefined && `(${x}, ${y})`, button, typeof text === 'string' && `${text.length} characters`]
-    : [url, short(expression ?? functionDeclaration).slice(0, 200)];
+    : [addressOf(url), script(expression ?? functionDeclaration)];
   const what = parts.filter((part) => part !== undefined && part !== false && part !== '').join(' ');
   return { kind: 'action', at, method, what: short(what) };
+}
+
+/** Whatever a program sends is answered by the browser: what is no message is no action. */
+function readMessage(json: string): { method?: unknown; params: Record<string, unknown> } {
+  try {
+    const { method, params } = JSON.parse(json) as { method?: unknown; params?: Record<string, unknown> | null };
+    return { method, params: params ?? {} };
+  } catch {
+    return { params: {} };
+  }
 }

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../../kernel/clock.ts';
 import { every } from '../../../kernel/every.ts';
-import type { Lease } from '../../../kernel/sessions/index.ts';
+import { exitedSoon, type Lease } from '../../../kernel/sessions/index.ts';
 import { BrowserHost } from '../browser-host.ts';
 import { CdpClient, type CdpEvent } from '../cdp-client.ts';
 import { FrontPage } from '../front-page.ts';
-import { entryOf, type RecordedEntry } from './recorded-entry.ts';
+import { addressOf, entryOf, type RecordedEntry } from './recorded-entry.ts';
 
 export interface RecorderDeps {
   lease: Lease;
@@ -22,6 +22,8 @@ const STORE_EVERY_MS = 1000;
 /** Of entries that wait to be stored, about; beyond it pictures are left out, and beyond twice as much everything. */
 const MAX_WAITING_BYTES = 16 * 2 ** 20;
 const CONNECT_AGAIN_MS = 500;
+/** How long after its browser a session ends that ends. */
+const EXITS_WITHIN_MS = 3000;
 
 /**
  * Records one session: pictures of the page in front, and what its pages do, each with its time. It is written in segments of a second, so that
@@ -75,7 +77,7 @@ export class Recorder {
       host: new BrowserHost(lease.connection),
       onPages: (pages, id) => {
         const page = pages.find((one) => one.id === id);
-        this.add({ kind: 'page', at: clock.now(), title: page?.title ?? '', url: page?.url ?? '' });
+        this.add({ kind: 'page', at: clock.now(), title: page?.title ?? '', url: addressOf(page?.url) });
       },
       onPicture: ({ jpeg, width, height, seen }) => {
         this.add({ kind: 'picture', at: clock.now(), width, height, jpeg: jpeg.toString('base64') });
@@ -98,12 +100,18 @@ export class Recorder {
       await cdp.send('Target.setAutoAttach', attach);
       await front.start();
       await cdp.closed;
-      const text = 'The connection with the browser ended.';
-      if (!signal.aborted) this.add({ kind: 'console', at: clock.now(), level: 'error', text });
+      void this.#noteBreak(clock.now());
     } finally {
       front.stop();
       cdp.close();
     }
+  }
+
+  /** A browser that breaks down is part of what happened; one that ends with its session is not. */
+  async #noteBreak(at: number): Promise<void> {
+    const over = this.#over.signal.aborted || (await exitedSoon(this.#deps.lease.sandbox, EXITS_WITHIN_MS));
+    const text = 'The connection with the browser ended.';
+    if (!over) this.add({ kind: 'console', at, level: 'error', text });
   }
 
   async #store(): Promise<void> {

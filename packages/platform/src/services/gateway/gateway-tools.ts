@@ -66,7 +66,7 @@ export interface GatewayToolsDeps {
 const KNOWN_BYTES = 256 * 2 ** 20;
 /** At most, however little they offer. */
 const KNOWN_GATEWAYS = 100;
-/** As the wire has it where a target does not say. */
+/** The default of the wire for a target without a priority. */
 const RESOURCE_PRIORITY = 1_000;
 
 /** Gateways with their tools, kept in memory until the change feed tells of another state: a call of a tool touches no database. */
@@ -158,7 +158,7 @@ function firstOfEach<One extends Offered>(offered: readonly One[]): One[] {
   return [...first.values()];
 }
 
-/** Which target is asked first for a resource that several have: the lower. */
+/** Priority of a target for a resource that several have: the lowest is asked first. */
 export function priorityOf({ live }: LiveTarget): number {
   return live.targetConfiguration.mcp?.mcpServer?.resourcePriority ?? RESOURCE_PRIORITY;
 }

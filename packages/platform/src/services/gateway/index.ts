@@ -103,7 +103,7 @@ export interface GatewayServiceDeps {
   roles: Pick<Iam, 'issueRoleCredentials' | 'issueForwarded'>;
   keys: AccessKeyStore;
   calls: Pick<OperationCalls, 'call'>;
-  /** Where this platform is reached. */
+  /** The addresses at which this platform is reached. */
   ownAddresses(): readonly string[];
   /** Where this very server is reached by itself, and the way there. */
   ownEndpoint(): string;

@@ -56,5 +56,5 @@ export const module: ServiceModule<
   },
 };
 
-/** Of the platform, as MCP clients are told. */
+/** Version of the platform that MCP clients are told. */
 const VERSION = '0.1.0';

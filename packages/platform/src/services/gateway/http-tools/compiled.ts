@@ -8,7 +8,7 @@ export interface Compiled {
   /** Operations of the document: each is a tool or left out. */
   operations: number;
   leftOut: { operation: string; why: string }[];
-  /** Where the document's security schemes have credentials. */
+  /** The places of credentials, by the document's security schemes. */
   credentials: CredentialPlace[];
 }
 

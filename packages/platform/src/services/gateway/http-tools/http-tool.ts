@@ -1,7 +1,7 @@
 import type { Tool } from '../tools/tool.ts';
 import type { ShapeTable } from './shape.ts';
 
-/** Where a request carries a parameter. */
+/** The place of a parameter in a request. */
 export type ParameterPlace = 'path' | 'query' | 'header' | 'cookie';
 
 /** How a value is written (OpenAPI, "Style Values"). */
@@ -18,7 +18,7 @@ export interface HttpParameter {
   explode: boolean;
   /** Reserved characters stay as they are, apart from those that would end the value. */
   allowReserved?: boolean;
-  /** Media type of the value as a whole, which is then written as that, whatever the style says. */
+  /** Media type of the value as a whole, which is then written in that type, regardless of the style. */
   content?: string;
   /** Header only: a list as HTTP has it, its items quoted where they need it, or as they are. */
   items?: 'quoted' | 'bare';

@@ -42,11 +42,11 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   log: Logger;
 }
 
-/** Of a prompt with its pictures, as Bedrock has it. */
+/** Limit of a prompt with its pictures, as Bedrock has it. */
 const MAX_BYTES = 25_000_000;
 /** Longest that one answer may take. */
 const TIMEOUT_MS = 600_000;
-/** Of a model's name, in what is kept of its use. */
+/** Limit of a model's name in the records of its use. */
 const LONGEST_MODEL = 256;
 /** Says of an answer that it was given before. */
 const CACHE_HEADER = 'x-agentplatform-cache';
@@ -179,7 +179,7 @@ export class InferenceRequests implements TrafficHandler {
     const { gateway, guardRails } = request.open;
     const told = this.#meter(request, route);
     const about = { requestId, gateway: gateway.id, target: route.target.name, model: route.modelId };
-    // Memory for the body is held by whoever read it.
+    // The reader of the body holds the memory for it.
     const ctx = { requestId, signal, span, log, holdBody: () => undefined };
     try {
       const guarded = guardedModel(await this.#modelOf(request, route), guardRails, (said) =>

@@ -5,7 +5,7 @@ import type { LiveTarget } from '../targets/target.ts';
 import { idAtProvider, shownId } from './model-names.ts';
 import { providerOf, type Speech, speechesOf } from './providers.ts';
 
-/** Where a request for a model goes. */
+/** The destination of a request for a model. */
 export interface ModelRoute {
   target: LiveTarget;
   /** Its id at the provider. */

@@ -28,7 +28,7 @@ export interface CompileOptions {
   limits?: Partial<CompileLimits>;
   /** Where the target's own credentials go, besides where the document says: no argument may be sent there. */
   credentials?: readonly CredentialPlace[];
-  /** Which operations become tools; all of them, unless said. */
+  /** The operations that become tools; all of them by default. */
   selection?: ToolSelection;
 }
 

@@ -32,7 +32,7 @@ export class BrokenPartError extends Error {
 /** References that one reference may lead through. */
 const MOST_HOPS = 32;
 
-/** The files of a document, and references between them. Files that are missing are noted, for whoever fetches them. */
+/** The files of a document, and references between them. Missing files are noted, so that the caller can fetch them. */
 export class Files {
   readonly main: string;
   /** Files that a reference led to and that are not here (yet). */
@@ -57,7 +57,7 @@ export class Files {
     return this.#read.get(this.main)?.value ?? null;
   }
 
-  /** One more file. What cannot be read is told to whoever refers to it. */
+  /** Adds a file. If it cannot be read, each reference to it reports that. */
   add(url: string, text: string): void {
     try {
       this.#add(url, text);

@@ -1,6 +1,6 @@
 /** What a document may cost. Bytes are counted as UTF-16 code units where text is in memory. */
 export interface CompileLimits {
-  /** Of one file, and of all files together. */
+  /** Limit of one file, and of all files together. */
   documentBytes: number;
   /** Files that a document may consist of. */
   files: number;
@@ -9,11 +9,11 @@ export interface CompileLimits {
   /** Values in a file, those of YAML aliases counted each time that they are used; also what the conversion of its schemas may look at. */
   nodes: number;
   operations: number;
-  /** Of one tool's input schema; a larger one leaves out its operation. */
+  /** Limit of one tool's input schema. An operation with a larger one is left out. */
   inputSchemaBytes: number;
-  /** Of one tool's output schema; a larger one is left out. */
+  /** Limit of one tool's output schema. A larger one is left out. */
   outputSchemaBytes: number;
-  /** Of all tools together; what comes behind is left out. */
+  /** Limit of all tools together. The tools beyond it are left out. */
   toolsBytes: number;
   /** Characters of one description. */
   description: number;

@@ -23,7 +23,7 @@ export interface OperationDeps {
   limits: CompileLimits;
   baseUrl?: string;
   root: JsonObject;
-  /** Where credentials go, by the document or by the target. */
+  /** The places of credentials, by the document or by the target. */
   credentials: readonly CredentialPlace[];
   schemes: readonly SecurityScheme[];
   /** There, for an exported REST API. */
@@ -43,7 +43,7 @@ export interface CompiledOperation extends OperationName {
   key: string;
   wantedName: string;
   tool: Omit<HttpTool, 'name'>;
-  /** Of its schemas. */
+  /** Size of its schemas. */
   bytes: number;
   outputTooLarge: boolean;
 }

@@ -23,7 +23,7 @@ const PLACES: readonly ParameterPlace[] = ['path', 'query', 'header', 'cookie'];
 
 export interface ParameterDeps {
   files: Files;
-  /** Where credentials go, which no argument may set. */
+  /** The places of credentials, which no argument may set. */
   credentials: readonly CredentialPlace[];
   warn(message: string, place: Place): void;
 }
@@ -69,7 +69,7 @@ function declaredParameter({ value, place }: Found, deps: ParameterDeps): Declar
   };
 }
 
-/** Of the headers, OpenAPI itself has `Accept`, `Content-Type` and `Authorization` ignored. */
+/** OpenAPI itself has the headers `Accept`, `Content-Type` and `Authorization` ignored. */
 function isWithheld(place: ParameterPlace, name: string, credentials: readonly CredentialPlace[]): boolean {
   if (place === 'header' && isReservedHeader(name)) return true;
   const small = name.toLowerCase();

@@ -42,7 +42,7 @@ const NUMBERS = [
 const ONE_SCHEMA = ['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'];
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const MAPS = ['properties', 'patternProperties', 'dependentSchemas'];
-/** Of these a result's schema says nothing, since backends answer less exactly than their documents promise. */
+/** A result's schema leaves these out, since backends answer less exactly than their documents promise. */
 const ONLY_INPUT = new Set([
   ...NUMBERS,
   'uniqueItems',

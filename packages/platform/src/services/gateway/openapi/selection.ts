@@ -12,7 +12,7 @@ export interface ToolOverride {
   description?: string;
 }
 
-/** Which operations of a REST API become tools, and what they are called (`apiGatewayToolConfiguration`). */
+/** The operations of a REST API that become tools, and the names of the tools (`apiGatewayToolConfiguration`). */
 export interface ToolSelection {
   toolFilters: readonly ToolFilter[];
   toolOverrides?: readonly ToolOverride[];

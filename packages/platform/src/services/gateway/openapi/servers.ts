@@ -15,7 +15,7 @@ export function serverOf(servers: DocumentValue | undefined, baseUrl: string | u
   throw new BrokenPartError(`No server can be called: ${why}.`, place);
 }
 
-/** Variables are what the document says by default. They are no arguments: whoever calls a tool does not choose the host. */
+/** Variables are what the document says by default. They are no arguments: the caller of a tool does not choose the host. */
 function filled(template: string, variables: DocumentValue | undefined): string {
   return template.replace(/\{([^{}]*)\}/g, (whole, name: string) => {
     const variable = isObject(variables) ? own(variables, name) : undefined;

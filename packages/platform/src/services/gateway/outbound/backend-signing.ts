@@ -33,7 +33,7 @@ const MOST_SESSIONS = 1_000;
 
 /**
  * Signs requests to backends (SigV4). Requests to this platform are signed with short-lived credentials that it issues; those to another host only with
- * keys that the operator gave the role for that very host. Whoever makes a target names its host, so nothing else may be signed for it.
+ * keys that the operator gave the role for that very host. The maker of a target names its host, so nothing else may be signed for it.
  */
 export class BackendSigning {
   readonly #deps: BackendSigningDeps;

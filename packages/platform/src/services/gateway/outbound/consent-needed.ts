@@ -1,6 +1,6 @@
 /** A person has to consent before a target can be called. */
 export class ConsentNeeded extends Error {
-  /** Where a person does so. */
+  /** The address at which a person consents. */
   readonly url: string;
   /** Names the consent: the same as long as it is awaited. */
   readonly sessionUri: string;

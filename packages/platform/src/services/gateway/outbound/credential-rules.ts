@@ -9,7 +9,7 @@ export interface CredentialRules {
   service: 'named' | 'known' | 'either';
 }
 
-/** Of kinds that say nothing else. */
+/** The rules of target kinds that set no others. */
 export const USUAL_CREDENTIALS: CredentialRules = {
   types: ['API_KEY', 'OAUTH', 'GATEWAY_IAM_ROLE', 'JWT_PASSTHROUGH'],
   service: 'known',

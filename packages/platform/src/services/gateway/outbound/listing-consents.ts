@@ -14,7 +14,7 @@ export interface ListingConsentsDeps {
 export interface ListingConsent {
   /** Stands for the gateway at the target, and for nobody who calls. */
   userId: string;
-  /** Where a person consents. */
+  /** The address at which a person consents. */
   url?: string | undefined;
   sessionUri?: string | undefined;
   /** Milliseconds since the epoch until the link counts. */
@@ -26,7 +26,7 @@ export const storedConsent: Shape<ListingConsent> = object(
   { url: text, sessionUri: text, until: number },
 );
 
-/** As Identity has it for every consent. */
+/** Lifetime of a consent request in milliseconds, as Identity has it for every consent. */
 const LIFE_MS = 600_000;
 const LONGEST_GATEWAY_ID = 100;
 

@@ -59,7 +59,7 @@ export class TargetCredentials {
     if (asksItself && (kind === 'JWT_PASSTHROUGH' || kind === 'CALLER_IAM_CREDENTIALS'))
       throw problem(`of type ${kind} ${NOBODY_ASKS}`);
     if (kind === 'JWT_PASSTHROUGH' || kind === 'CALLER_IAM_CREDENTIALS') return;
-    // Whoever adds a target says what is signed: that is as good as having the role.
+    // The user who adds a target decides what is signed: that is as good as having the role.
     if (kind === 'GATEWAY_IAM_ROLE') return caller.require('iam:PassRole', gateway.definition.roleArn);
     const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = credentialProvider ?? {};
     const named = kind === 'API_KEY' ? key : oauth;
@@ -108,7 +108,7 @@ export class TargetCredentials {
       return bearerOf(principal.token);
     }
     const bearer = principal ? bearerFor(gateway, principal) : listingBearer(gateway, target.consent?.userId);
-    // Whoever defined the target had the right to it, or it would not be there.
+    // The user who defined the target had the right to it, or it would not be there.
     const provider = (key ?? oauth)?.providerArn;
     const caller = gatewayRole(gateway, this.#deps.roleMay, provider === undefined ? [] : [provider]);
     if (key) return placed(key, await this.#deps.identity.credentials.apiKey({ ...key, bearer, caller }));

@@ -30,7 +30,7 @@ export interface Passage {
 /** The original has -32002, which the protocol gives to resources that are not there, and its official package changes. */
 const DENIED_CODE = -32000;
 const HTTP_ACTION = 'Http';
-/** Where no engine is attached. */
+/** The passage of a gateway without a policy engine. */
 const OPEN: Passage = { failed: async () => undefined, answered: async () => undefined };
 
 /** Asks the policies of a gateway, where it has an engine. */

@@ -188,7 +188,7 @@ export class RateLimits {
   }
 }
 
-/** The same for the same dimensions, in whatever order. */
+/** A name for these dimensions that does not depend on their order. */
 function nameOf(dimensionKeys: readonly string[]): string {
   return [...dimensionKeys].sort().join(' ');
 }

@@ -62,7 +62,7 @@ function headerOf({ headers }: Traffic, name: string): string | undefined {
   return Object.hasOwn(headers, name) ? [headers[name]].flat().join(',') : undefined;
 }
 
-/** ARN of a user, or of the role whose session it is: each session of it is the same caller. Undefined for whoever has none. */
+/** ARN of a user, or of the role whose session it is: each session of it is the same caller. Undefined for a caller without an ARN. */
 export function roleOrUser(principal: Principal): string | undefined {
   if (principal.kind !== 'iam') return undefined;
   return principal.arn.replace(/^arn:([^:]*):sts::(\d+):assumed-role\/([^/]+)\/.*$/, 'arn:$1:iam::$2:role/$3');

@@ -6,10 +6,10 @@ import type { Rule } from './rule.ts';
 import { sessionOf } from './stickiness.ts';
 import type { StickySession, StickySessions } from './sticky-sessions.ts';
 
-/** Where a request goes. */
+/** The destination of a request. */
 export type Route = Pick<control.StaticRoute, 'targetName' | 'model' | 'fallback'>;
 
-/** Where a rule sends a request. */
+/** The destination that a rule gives a request. */
 export type Ruled =
   | { route: Route; choose?: undefined }
   /** To one of two: `choose` draws it, or finds that of the request's session. It writes nothing. */

@@ -22,7 +22,7 @@ export const storedRule = stored<RuleData>(
   ),
 );
 
-/** Which target answers which requests of a gateway (spec: Gateway). */
+/** Assigns requests of a gateway to a target (spec: Gateway). */
 export interface Rule extends RuleData {
   gatewayArn: string;
   id: string;

@@ -24,7 +24,7 @@ export interface RulesDeps {
   targets: Pick<Targets, 'all'>;
 }
 
-/** Of a gateway. */
+/** Limit of one gateway. */
 const MOST = 100;
 
 /** The rules of gateways. What is written counts at once, on every server. */

@@ -1,6 +1,6 @@
 import { type control, errors } from '@agentplatform/contract';
 
-/** Where the identifier of a session is in a request. */
+/** The place of a session's identifier in a request. */
 const HEADER = /^\$(?:\.)?context\.header\.([A-Za-z0-9_-]+)$/;
 const NAME = /^[A-Za-z0-9_-]+$/;
 

@@ -1,6 +1,6 @@
 import type { GatewayTool, OpenGateway } from '../gateway-tools.ts';
 
-/** Of one gateway: time and memory of a search grow with them. */
+/** Limit of one gateway: time and memory of a search grow with the number of tools. */
 const MOST_SEARCHED = 20_000;
 
 /** The tools that a search looks at: all, or the first in the order of the list. */

@@ -86,7 +86,7 @@ export async function readVectors(
   }));
 }
 
-/** Of how many tools of a gateway this model has seen the text. */
+/** The number of tools of a gateway for which this model has seen the text. */
 export async function progressOf(
   database: Reader,
   model: string,

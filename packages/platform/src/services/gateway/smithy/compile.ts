@@ -20,7 +20,7 @@ export interface SmithyInput {
 export interface SmithyOptions {
   /** Name of the target, which is part of the names that its tools are listed by. */
   target: string;
-  /** Where the service is. Without it, the host that AWS has for the model's endpoint prefix in `region`. */
+  /** Address of the service. Without it, the host that AWS has for the model's endpoint prefix in `region`. */
   endpoint?: string;
   region?: string;
   limits?: Partial<CompileLimits>;

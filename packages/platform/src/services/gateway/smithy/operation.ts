@@ -13,9 +13,9 @@ export interface SmithyOperationDeps {
   model: Model;
   service: ModelShape;
   protocol: Protocol;
-  /** Where the service is, without a closing slash. */
+  /** Address of the service, without a closing slash. */
   endpoint: string;
-  /** Of the service, in AWS signatures. */
+  /** Name of the service in AWS signatures. */
   signingName: string | undefined;
   input: SmithySchemas;
   output: SmithySchemas;

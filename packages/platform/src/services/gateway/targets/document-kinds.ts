@@ -22,7 +22,7 @@ export interface DocumentKindsDeps {
 
 type DocumentKind = 'openApiSchema' | 'smithyModel' | 'apiGateway';
 
-/** Of one further file. */
+/** Limit of one further file. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 const FILE_TIMEOUT_MS = 20_000;
 
@@ -152,7 +152,7 @@ async function unsigned(
   return refusals.flatMap((message): Problem[] => (message === undefined ? [] : [{ severity: 'error', message }]));
 }
 
-/** Where the target's credential goes: no argument may be sent there. */
+/** The places of the target's credential: no argument may be sent there. */
 function placesOf({ credentialProviderConfigurations: [configuration] }: TargetDefinition): CredentialPlace[] {
   const key = configuration?.credentialProvider?.apiKeyCredentialProvider;
   if (!configuration) return [];

@@ -38,7 +38,7 @@ export interface Offers {
   templates: ResourceTemplate[];
 }
 
-/** As they stand in the tables. */
+/** The offers as they are stored in the tables. */
 export const storedOffers: { [Kind in keyof Offers]: Shape<Offers[Kind]> } = {
   ...{ tools: list(wire<Tool>()), prompts: list(wire<Prompt>()) },
   ...{ resources: list(wire<Resource>()), templates: list(wire<ResourceTemplate>()) },

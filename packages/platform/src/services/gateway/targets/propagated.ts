@@ -13,7 +13,7 @@ function isNever(name: string): boolean {
   return OWN.test(name) || HOP_BY_HOP.has(name);
 }
 
-/** Of the signature of a presigned URL: who had them could send the request again. */
+/** Parameters of a presigned URL's signature: a holder of them could send the request again. */
 const OF_SIGNATURE = /^x-amz-/i;
 
 /** The first name in these lists that none can pass on, with the list; undefined when there is none. */

@@ -19,11 +19,11 @@ import type { TrafficRequest } from '../traffic/index.ts';
 import type { Offers } from './offers.ts';
 import type { LiveTarget, Target, TargetDefinition } from './target.ts';
 
-/** Who calls a tool through a gateway. */
+/** The caller of a tool through a gateway. */
 export interface ToolCaller {
   principal: Principal;
   requestId: string;
-  /** Of the request to the gateway, names in small letters. */
+  /** Headers of the request to the gateway, names in small letters. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
   query: URLSearchParams;
   /** The span of the request. Spans of the work for it become its children. */
@@ -51,7 +51,7 @@ export type ClientRequest = 'elicitation/create' | 'sampling/createMessage' | 'r
 
 /** The client of a session of the older versions, which can be asked and told while its request is under way. */
 export interface SessionClient {
-  /** Of the session. */
+  /** Id of the session. */
   id: string;
   capabilities: ClientCapabilities;
   /** Rejects with what the client refuses with, and once the signal aborts. */

@@ -93,7 +93,7 @@ function view(target: Target): control.GetGatewayTargetResponse {
   };
 }
 
-/** Where a person consents, while that is awaited. */
+/** The address at which a person consents, while the consent is awaited. */
 function authorizationOf(target: Target): Pick<control.GetGatewayTargetResponse, 'authorizationData'> {
   const { consent } = target;
   if (!awaitsConsent(target) || consent?.url === undefined) return {};

@@ -15,7 +15,7 @@ export class TargetQuota {
     this.#mostBytes = mostBytes;
   }
 
-  /** Of an account nobody else counts or adds until the transaction ends. */
+  /** Nobody else counts or adds targets of this account until the transaction ends. */
   async lock(accountId: string, tx: Executor): Promise<void> {
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 34))', [accountId]);
   }
@@ -49,7 +49,7 @@ export function bytesOfOffers(offers: Offers, jsonBytes: number): number {
   return jsonBytes + OFFER_BYTES * Object.values(offers).reduce((sum, { length }) => sum + length, 0);
 }
 
-/** Of all targets of an account but that one; rows as they are stored. */
+/** Bytes of all targets of an account except that one; rows as they are stored. */
 async function bytesOf(accountId: string, but: string | undefined, tx: Executor): Promise<number> {
   const [row] = await tx.query<{ bytes: number }>(
     `SELECT coalesce(sum(pg_column_size(r.data) + coalesce((r.data ->> 'bytes')::bigint, 0)

@@ -24,7 +24,7 @@ export const storedModelUse: Shape<ModelUse> = object({
   usage: object({ input: number, output: number, cacheRead: number, cacheWrite: number }),
 });
 
-/** Who asks, as usage names him: the ARN of a user or a role, the subject of a token, or `anonymous`. */
+/** The caller, as usage names him: the ARN of a user or a role, the subject of a token, or `anonymous`. */
 export function callerOf(principal: Principal): string {
   if (principal.kind === 'oauth') return principal.subject;
   return roleOrUser(principal) ?? 'anonymous';

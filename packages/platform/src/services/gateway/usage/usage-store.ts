@@ -12,7 +12,7 @@ export interface UsageRow {
   /** Attempts, those that failed among them. */
   calls: number;
   failed: number;
-  /** Of which the tokens are an estimate. */
+  /** Those of them whose tokens are an estimate. */
   estimated: number;
   inputTokens: number;
   outputTokens: number;

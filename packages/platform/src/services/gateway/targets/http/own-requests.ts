@@ -18,7 +18,7 @@ export interface OwnRequestsDeps {
   ownDispatcher: Dispatcher;
 }
 
-/** Where a request of a gateway goes on this platform. */
+/** The destination of a gateway's request on this platform. */
 export interface OwnRequest {
   /** Path and query. */
   path: string;

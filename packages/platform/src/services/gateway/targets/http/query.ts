@@ -4,7 +4,7 @@ interface Parameter {
   written: string;
 }
 
-/** Of a signature: who had them could send the request again. */
+/** Parameters of a signature: a holder of them could send the request again. */
 const OF_SIGNATURE = /^x-amz-/i;
 
 /** The parameters of a request line's query, each as it was written. Those of a signature are none. */

@@ -25,7 +25,7 @@ export interface LambdaKindDeps {
 }
 
 const FIELD = 'targetConfiguration.mcp.lambda';
-/** Of a function's error, characters. */
+/** Limit of a function's error, in characters. */
 const EXCERPT = 2_000;
 
 /** Targets that are functions (spec: Target): a tool schema says which tools one has, and it is called in the name of the gateway's role. */

@@ -12,7 +12,7 @@ const MAX_CHARACTERS = 8 * 1024 * 1024;
 const MOST_TOOLS = 5_000;
 const MOST_DEPTH = 60;
 const TYPES = ['string', 'number', 'object', 'array', 'boolean', 'integer'];
-/** Of a schema, as the model has it. */
+/** Keywords of a schema, as the API model has them. */
 const KEYWORDS = ['type', 'properties', 'required', 'items', 'description'];
 
 /**

@@ -9,10 +9,10 @@ import type { ClientCapabilities, ClientRequest } from '../target-kind.ts';
 import { BackendTransport } from './backend-transport.ts';
 import { currentExchange, Exchange } from './exchange.ts';
 
-/** Where a connection leads, and as whom. */
+/** The destination of a connection, and the credential that it uses. */
 export interface BackendPlace {
   targetArn: string;
-  /** Of the target. */
+  /** Revision of the target. */
   revision: number;
   endpoint: string;
   /** Of the handshake, and of who may share the connection; what is sent on it has the credential of its exchange. */
@@ -24,12 +24,12 @@ export interface BackendPlace {
 export interface BackendConnectionDeps {
   outbound: Outbound;
   clock: Clock;
-  /** Of the platform. */
+  /** Version of the platform. */
   version: string;
 }
 
 const HANDSHAKE_TIMEOUT_MS = 20_000;
-/** Of what a server says of itself. */
+/** Limits of the handshake, in which a server describes itself. */
 const HANDSHAKE = { maxBytes: 256 * 1024, maxRequests: 16 };
 
 /** One connection to an MCP server: the version is agreed once, and where the server has sessions, one is open. */
@@ -108,7 +108,7 @@ function served({ elicitation, sampling, roots }: ClientCapabilities = {}): NonN
   };
 }
 
-/** Who names no mode has forms. */
+/** A client that names no mode has forms. */
 function modes({ form, url }: JsonObject): Record<string, Record<string, never>> {
   return { ...((form !== undefined || url === undefined) && { form: {} }), ...(url !== undefined && { url: {} }) };
 }

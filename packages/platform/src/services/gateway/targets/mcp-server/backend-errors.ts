@@ -16,7 +16,7 @@ import { HandshakeTimeout } from './backend-connection.ts';
 import { NO_RESULT } from './backend-transport.ts';
 import { masked } from './masked.ts';
 
-/** Of what a server wrote. */
+/** Limit of an excerpt of the server's text. */
 const LONGEST_EXCERPT = 500;
 
 /**

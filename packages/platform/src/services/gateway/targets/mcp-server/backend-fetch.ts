@@ -17,7 +17,7 @@ export interface BackendFetchDeps {
   onAnswer?(streams: boolean): void;
 }
 
-/** Of what belongs to no exchange, such as the end of a session. */
+/** Limits of a request that belongs to no exchange, such as the end of a session. */
 const ASIDE = { maxBytes: 64 * 1024, timeoutMs: 5_000 };
 const WITHOUT_BODY = [204, 205, 304];
 

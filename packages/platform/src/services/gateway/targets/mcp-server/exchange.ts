@@ -10,12 +10,12 @@ export interface ExchangeOptions {
   /** Beside the credential. */
   headers?: Readonly<Record<string, string>>;
   query?: readonly (readonly [name: string, value: string])[];
-  /** Of all answers together. */
+  /** Limit of all answers together. */
   maxBytes: number;
   maxRequests: number;
 }
 
-/** Of streams of events together: each event costs far more time than its bytes say, and has two lines at least. */
+/** Limit of all event streams together: each event costs far more time than its bytes say, and has at least two lines. */
 const MAX_LINES = 40_000;
 const LINE_FEED = 10;
 
@@ -32,7 +32,7 @@ export class Exchange {
   #lines = 0;
   /** What went wrong on the way first: the protocol's package tells less of it. */
   failure: unknown;
-  /** Of the answer that came last. */
+  /** Headers of the last answer. */
   answered: Readonly<Record<string, string | string[] | undefined>> = {};
 
   constructor(options: ExchangeOptions) {

@@ -5,7 +5,7 @@ import { isObject } from '../../tools/json-pointer.ts';
 import type { MadeTools } from '../target-kind.ts';
 import { longNames, readPrompts, readResources, readTemplates, readTools } from './read-offers.ts';
 
-/** Of each kind; a model could not choose among more. */
+/** Limit of each kind; a model could not choose among more. */
 const MOST_OFFERS = 5_000;
 const MOST_PAGES = 200;
 

@@ -63,7 +63,7 @@ const CALL = { timeoutMs: CALL_MS, maxBytes: 6 * 1024 * 1024, maxRequests: 40 };
 const LISTS = { timeoutMs: 45_000, maxBytes: 16 * 1024 * 1024, maxRequests: 900 };
 /** While a client waits for the list of a gateway: the lists of other targets wait with it, and some are in memory at once. */
 const ASKED_LISTS = { ...LISTS, timeoutMs: 10_000, maxBytes: 4 * 1024 * 1024 };
-/** Of an agent or MCP server on this platform, as it is invoked. */
+/** Path at which an agent or MCP server on this platform is invoked. */
 const RUNTIME_PATH = /^\/runtimes\/[^/]+\/invocations$/;
 const RUNTIME_SERVICE = 'bedrock-agentcore';
 /** After a caller went away, for the backend to be told so. */
@@ -319,7 +319,7 @@ function inputOf({ input }: TargetRequest, { modern }: BackendConnection): Recor
   };
 }
 
-/** Who the gateway's client talks to is the gateway. */
+/** The gateway's client talks to the gateway, not to the server behind it. */
 function withoutServer<T extends object>(result: T): T {
   const meta: unknown = Reflect.get(result, '_meta');
   if (!isObject(meta) || !Object.hasOwn(meta, SERVER_INFO_META_KEY)) return result;

@@ -5,7 +5,7 @@ import { plainText } from '../../tools/plain-text.ts';
 import { isPlain } from '../../tools/plain-value.ts';
 import type { Prompt, Resource, ResourceTemplate } from '../offers.ts';
 
-/** As the protocol has names of tools. */
+/** Names of tools, as the protocol allows them. */
 const NAME = /^[A-Za-z0-9_.-]+$/;
 /** Prompts are named more freely: visible ASCII and spaces. */
 const PROMPT_NAME = /^[\x20-\x7e]+$/;
@@ -14,9 +14,9 @@ const LONGEST_EVERYWHERE = 64;
 const LONGEST_URI = 2048;
 /** An RFC 3986 URI or a template of one, without what is not visible. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]*$/;
-/** Of a title or a description. */
+/** Limit of a title or a description. */
 const LONGEST_TEXT = 32 * 1024;
-/** Of one offer, as JSON. */
+/** Limit of one offer, as JSON. */
 const MAX_CHARACTERS = 256 * 1024;
 
 /** What could be read of a list, and what was left out and why. */
@@ -152,7 +152,7 @@ function isObjectSchema(schema: unknown): schema is JsonObjectSchema {
   return isObject(schema) && schema.type === 'object';
 }
 
-/** As the protocol has them where the server says nothing. */
+/** The hints of a tool, with the protocol's defaults when the server gives none. */
 function hintsOf({ annotations }: JsonObject): Tool['hints'] {
   const { readOnlyHint, destructiveHint, idempotentHint } = isObject(annotations) ? annotations : {};
   const readOnly = readOnlyHint === true;

@@ -12,7 +12,7 @@ import type { Model } from '../packages/contract/src/model.ts';
  * `npm run contract:update [-- --version X]`: fetches the botocore wheel of that version from PyPI with pip and
  * regenerates `packages/contract/src/generated/` from the models inside. Needs Python 3 with pip.
  */
-const { values } = parseArgs({ options: { version: { type: 'string', default: '1.44.8' } } });
+const { values } = parseArgs({ options: { version: { type: 'string', default: '1.44.5' } } });
 const generated = new URL('../packages/contract/src/generated/', import.meta.url);
 const folders = { data: 'bedrock-agentcore', control: 'bedrock-agentcore-control', models: 'bedrock-runtime' };
 /** Of Bedrock Runtime only what asks a model. */

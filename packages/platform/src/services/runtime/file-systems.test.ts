@@ -18,21 +18,6 @@ const problems = (places: Partial<FileSystemsDeps['places']>) => {
   return systems.problems(configured);
 };
 
-it('refuses by name what cannot be mounted here, and says what mounts a prefix of the object store', () => {
-  const systems = new FileSystems({
-    unavailable: undefined,
-    storage: undefined,
-    places: { find: () => undefined, ids: () => [], unavailable: () => undefined },
-    roleMay: () => true,
-  });
-  const bucket = { s3BucketMount: { bucket: 'data', mountPath: '/mnt/data', prefix: 'a/{runtimeSessionId}/' } };
-  const volume = { capacityProviderVolume: { volumeName: 'fast', mountPath: '/mnt/fast' } };
-  expect(systems.problems({ roleArn: configured.roleArn, filesystemConfigurations: [bucket, volume] })).toEqual([
-    { name: 'filesystemConfigurations[0]', message: expect.stringContaining('s3FilesAccessPoint names it') },
-    { name: 'filesystemConfigurations[1]', message: expect.stringContaining('this server has none') },
-  ]);
-});
-
 it('refuses a shared place that this machine cannot mount, with the command that would change it', () => {
   expect(problems({})).toEqual([]);
   expect(problems({ unavailable: () => '/dev/fuse is missing (modprobe fuse)' })).toEqual([

@@ -19,12 +19,7 @@ type Configuration = control.FilesystemConfiguration;
 type FileSystem =
   | { kind: 'session'; target: string }
   | { kind: 'shared'; target: string; arn: string; service: 'elasticfilesystem' | 's3files' }
-  /** What is refused here, and why. */
-  | { kind: 'refused'; target: string; message: string };
-
-const NO_VOLUMES = 'names a volume of a capacity provider, and this server has none';
-const NO_BUCKETS =
-  's3BucketMount is not offered here: the operator shares the prefix with sandboxes in sandbox.sharedMounts, and s3FilesAccessPoint names it';
+  | { kind: 'volume'; target: string };
 
 /** What a runtime's `filesystemConfigurations` mean for its sandboxes (COMPATIBILITY 1): storage of the session, and places that many share. */
 export class FileSystems {
@@ -52,7 +47,8 @@ export class FileSystems {
       if (/^\/mnt\/\.{1,2}$/.test(system.target))
         return [{ name, message: 'must be mounted on a directory below /mnt' }];
       if (again) return [{ name, message: `is the second one on ${system.target}` }];
-      if (system.kind === 'refused') return [{ name, message: system.message }];
+      if (system.kind === 'volume')
+        return [{ name, message: 'names a volume of a capacity provider, and this server has none' }];
       if (system.kind === 'shared') return this.#sharedProblems(name, system, roleArn);
       if (!this.#deps.storage)
         return [{ name, message: 'sessionStorage is not offered on this server: it needs loop devices and root' }];
@@ -71,7 +67,7 @@ export class FileSystems {
       const system = read(configuration);
       const { target } = system;
       if (system.kind === 'session') return { kind: 'session-storage', target };
-      if (system.kind === 'refused') throw errors.internal('A file system was accepted that cannot be mounted.');
+      if (system.kind === 'volume') throw errors.internal('A volume was accepted that cannot be mounted.');
       const { arn, service } = system;
       const accessPoint = this.#deps.places.find(arn);
       if (accessPoint === undefined || !this.#deps.roleMay(roleArn, `${service}:ClientMount`, arn)) {
@@ -116,7 +112,7 @@ export class FileSystems {
 }
 
 function read(configuration: Configuration): FileSystem {
-  const { sessionStorage, s3FilesAccessPoint, efsAccessPoint, capacityProviderVolume, s3BucketMount } = configuration;
+  const { sessionStorage, s3FilesAccessPoint, efsAccessPoint, capacityProviderVolume } = configuration;
   const target = (path: string): string => path.replace(/\/$/, '');
   if (sessionStorage) return { kind: 'session', target: target(sessionStorage.mountPath) };
   if (efsAccessPoint) {
@@ -127,6 +123,5 @@ function read(configuration: Configuration): FileSystem {
     const { accessPointArn, mountPath } = s3FilesAccessPoint;
     return { kind: 'shared', target: target(mountPath), arn: accessPointArn, service: 's3files' };
   }
-  if (s3BucketMount) return { kind: 'refused', target: target(s3BucketMount.mountPath), message: NO_BUCKETS };
-  return { kind: 'refused', target: target(capacityProviderVolume?.mountPath ?? ''), message: NO_VOLUMES };
+  return { kind: 'volume', target: target(capacityProviderVolume?.mountPath ?? '') };
 }

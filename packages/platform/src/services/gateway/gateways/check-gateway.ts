@@ -41,13 +41,6 @@ export function checkGateway({
       'interceptorConfigurations',
       'must have one interceptor at most for REQUEST and one for RESPONSE',
     );
-  for (const [i, { responseInterceptionMode, interceptionPoints }] of interceptorConfigurations.entries()) {
-    const field = `interceptorConfigurations[${i}].responseInterceptionMode`;
-    if (responseInterceptionMode === 'STREAM')
-      throw errors.invalidField(field, 'must be BUFFERED: an interceptor is given each answer whole here');
-    if (responseInterceptionMode !== undefined && !interceptionPoints.includes('RESPONSE'))
-      throw errors.invalidField(field, 'must not be given to an interceptor without the point RESPONSE');
-  }
   if (transform && transform.lambda?.arn === undefined)
     throw errors.invalidField('customTransformConfiguration', 'must have the ARN of a function: lambda.arn');
 }

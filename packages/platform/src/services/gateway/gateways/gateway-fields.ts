@@ -45,9 +45,6 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'interceptorConfigurations.interceptionPoints': 'served',
   'interceptorConfigurations.inputConfiguration.passRequestHeaders': 'served',
   'interceptorConfigurations.inputConfiguration.payloadFilter.exclude.field': 'served',
-  'interceptorConfigurations.responseInterceptionMode': 'served',
-  'interceptorConfigurations.responseStreamingConfiguration':
-    'is not offered here: an interceptor is given each answer whole (BUFFERED)',
   policyEngineConfiguration: 'served',
   'policyEngineConfiguration.arn': 'served',
   'policyEngineConfiguration.mode': 'served',

@@ -1,16 +1,14 @@
-import { type control, errors } from '@agentplatform/contract';
+import { errors } from '@agentplatform/contract';
 import { pino } from 'pino';
 import { describe, expect, it, vi } from 'vitest';
 import type { RequestContext } from '../../../kernel/service.ts';
 import { Gateways, type GatewaysDeps } from './gateways.ts';
 
-type Interceptor = control.GatewayInterceptorConfiguration;
-
 const accountId = '111122223333';
 const ARN = `arn:aws:lambda:us-east-1:${accountId}:function:guard`;
 
 /** How far a gateway with that interceptor comes, made by who may call one function. */
-function create(arn: string, mayCall: string, more: Partial<Interceptor> = {}): Promise<unknown> {
+function create(arn: string, mayCall: string): Promise<unknown> {
   const allows = vi.fn(async (action: string, resource: string) => {
     if (action === 'lambda:InvokeFunction' && resource !== mayCall) throw errors.accessDenied('not yours');
   });
@@ -20,9 +18,7 @@ function create(arn: string, mayCall: string, more: Partial<Interceptor> = {}): 
     database: { transaction: () => Promise.reject(new Error('is being made')) },
   } as unknown as GatewaysDeps);
   const ctx = { accountId, require: allows } as unknown as RequestContext;
-  const interceptorConfigurations: Interceptor[] = [
-    { interceptor: { lambda: { arn } }, interceptionPoints: ['REQUEST'], ...more },
-  ];
+  const interceptorConfigurations = [{ interceptor: { lambda: { arn } }, interceptionPoints: ['REQUEST' as const] }];
   const roleArn = `arn:aws:iam::${accountId}:role/gateway`;
   return gateways.create({ name: 'one', roleArn, authorizerType: 'AWS_IAM', interceptorConfigurations }, ctx);
 }
@@ -43,23 +39,5 @@ describe('who names a function as an interceptor', () => {
       name: 'ValidationException',
       message: expect.stringContaining('interceptorConfigurations[0].interceptor.lambda.arn'),
     });
-  });
-});
-
-describe('how an interceptor is given answers', () => {
-  it.each([
-    { more: { responseInterceptionMode: 'STREAM', interceptionPoints: ['RESPONSE'] }, words: 'must be BUFFERED' },
-    { more: { responseInterceptionMode: 'BUFFERED' }, words: 'without the point RESPONSE' },
-    { more: { responseStreamingConfiguration: { maxEventsPerInvocation: 5 } }, words: 'given each answer whole' },
-  ] satisfies { more: Partial<Interceptor>; words: string }[])('is refused where it is not: $words', async (one) => {
-    await expect(create(ARN, ARN, one.more)).rejects.toMatchObject({
-      name: 'ValidationException',
-      message: expect.stringContaining(one.words),
-    });
-  });
-
-  it('is whole, as the model has it by default', async () => {
-    const whole: Partial<Interceptor> = { responseInterceptionMode: 'BUFFERED', interceptionPoints: ['RESPONSE'] };
-    await expect(create(ARN, ARN, whole)).rejects.toThrow('is being made');
   });
 });

@@ -12,7 +12,7 @@ const HELD = 400 * MIB;
 onEachProvider(
   (provider) => `what a sandbox (${provider}) is billed`,
   (title, open, provider) => {
-    // gVisor's own kernel counts the time that a program waits for a processor of the host, too: what it tells is no measure, but a bound.
+    // gVisor's own kernel tells programs more than the host counts (8.8 s to 3.9 s, once; the cause is not known): a bound, no measure.
     const told = provider === 'oci with gVisor' ? 0.1 : 0.98;
     describe(title, () => {
       let lab: SandboxLab;

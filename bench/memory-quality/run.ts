@@ -7,6 +7,7 @@ import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { type Embedder, openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
 import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
+import { meteringMigrations } from '../../packages/platform/src/kernel/metering/index.ts';
 import { VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import { migrate, openDatabase, storageMigrations } from '../../packages/platform/src/kernel/storage/index.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
@@ -65,7 +66,7 @@ export async function run(args: string[]): Promise<void> {
   const models = embedder && (await startModelServer(embedder, () => '[]'));
   const vectors = embedder && new VectorIndex({ database, table: recordTable, embedder, clock: systemClock, log });
   try {
-    await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
+    await migrate(database, [...storageMigrations, ...jobMigrations, ...meteringMigrations, ...memoryMigrations], log);
     say(`\nFacts by rules, of conversations with labels (share and 95 % interval):\n`);
     say(await extractionTable(database, log, args.includes('--details')));
     await database.execute('DELETE FROM memory_records');

@@ -5,6 +5,7 @@ import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import type { Embedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
 import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
+import { meteringMigrations } from '../../packages/platform/src/kernel/metering/index.ts';
 import { VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import {
   type Database,
@@ -102,7 +103,7 @@ export async function measureLarge(options: LargeOptions): Promise<LargeResults>
   };
   const vectors = new VectorIndex({ database, table: recordTable, embedder: cached, clock: systemClock, log });
   try {
-    await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
+    await migrate(database, [...storageMigrations, ...jobMigrations, ...meteringMigrations, ...memoryMigrations], log);
     await vectors.start();
     const texts = await realSentences(embedded + queries);
     const base = await vectorsOf(texts, embedder, say);

@@ -21,7 +21,7 @@ const PIECES: Record<string, { name: string; what: string }> = {
   },
   harnesses: {
     name: '[Harness](docs/guides/harness.md)',
-    what: 'runs an agent from configuration alone: a model, a system prompt and tools; the loop is the platform’s',
+    what: 'runs an agent from configuration alone: a model, a system prompt and tools; you write no code',
   },
   memories: {
     name: '[Memory](docs/guides/memory.md)',

@@ -69,7 +69,13 @@ describe.skipIf(userInfo().uid !== 0)('a full disk', () => {
     expect((await invokeJson(clients, arn, live, { do: 'count' })).count).toBe(2);
 
     await writeFile(filler, '');
-    await clients.s3.send(new PutObjectCommand({ Bucket: 'test-code', Key: 'enough', Body: Buffer.alloc(8_000_000) }));
+    // Changes are refused until the audit trail has found that it can be written again.
+    const enough = (): Promise<unknown> =>
+      clients.s3
+        .send(new PutObjectCommand({ Bucket: 'test-code', Key: 'enough', Body: Buffer.alloc(8_000_000) }))
+        .then(() => 'stored')
+        .catch((error: unknown) => error);
+    await expect.poll(enough, { timeout: 60_000 }).toBe('stored');
     await clients.control.send(new TagResourceCommand({ resourceArn: arn, tags: { after: 'yes' } }));
     expect((await clients.control.send(memory)).memory?.name).toBe('remembered');
     expect((await invokeJson(clients, arn, early, { do: 'count' })).count).toBe(1);

@@ -45,16 +45,16 @@ export function toServiceError(error: unknown): ServiceError | undefined {
       cause: error,
     });
   }
-  if (error instanceof JournalFullError || error instanceof JournalWriteError) {
-    return errors.unavailable('The audit trail cannot be written, and nothing is changed unrecorded.', {
-      remedy: 'Free space on the disk of the data directory, or mend it; nothing needs to be restarted.',
+  if (error instanceof StorageFullError || isDiskFull(error)) {
+    return errors.unavailable('The disk of the server is full.', {
+      remedy: 'Free space; nothing needs to be restarted.',
       retryAfterSeconds: 30,
       cause: error,
     });
   }
-  if (error instanceof StorageFullError || isDiskFull(error)) {
-    return errors.unavailable('The disk of the server is full.', {
-      remedy: 'Free space; nothing needs to be restarted.',
+  if (error instanceof JournalFullError || error instanceof JournalWriteError) {
+    return errors.unavailable('The audit trail cannot be written, and nothing is changed unrecorded.', {
+      remedy: 'Free space on the disk of the data directory, or mend it; nothing needs to be restarted.',
       retryAfterSeconds: 30,
       cause: error,
     });
